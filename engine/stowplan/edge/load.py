@@ -1,0 +1,240 @@
+"""Inputs to values: cluster dumps to a `Store`, a policy file to a `Policy`.
+
+Everything wrong with the input is collected and raised as one `ClusterError`. What is only strange (a pod on a node that is not
+there, a kind that scheduling does not read) is reported beside the store.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from stowplan.edge.dump import read_dump
+from stowplan.edge.place import BrokenTextError, Object, Place
+from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, Workload, peek, read
+from stowplan.state import Store
+from stowplan.text import Code, Diagnostic, Severity, render_all
+
+if TYPE_CHECKING:
+    from stowplan.policy.compile import Policy
+
+SUFFIXES = (".json", ".yaml", ".yml")
+STANDARD_INPUT = "-"
+_MOST_ERRORS = 20
+_check = msgspec.json.Decoder(msgspec.Raw).decode
+_PRIORITY = re.compile(rb'"priority":\s*-?\d')
+
+
+class ClusterError(ValueError):
+    """The cluster cannot be read; `diagnostics` says all that is wrong with it, warnings included."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(render_all(self.diagnostics))
+
+
+@dataclass(slots=True)
+class Report:
+    """What an input held: facts by kind, objects of kinds that are not read by kind, and warnings."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+
+def load_cluster(objects: Iterable[Mapping[str, Any]]) -> Store:
+    """The cluster that API objects (or lists of them) describe. Raises ClusterError."""
+    loader = _Loader()
+    with _no_collector():
+        for item in objects:
+            loader.take_nested(item)
+        return loader.finish()[0]
+
+
+def read_cluster(paths: Iterable[str | Path], progress: Callable[[int], None] | None = None) -> tuple[Store, Report]:
+    """The cluster in files, folders (every *.json, *.yaml and *.yml below them), pipes, or `-` for standard input.
+
+    `progress` is told the size of every piece read, in bytes. Raises ClusterError.
+    """
+    loader = _Loader()
+    with _no_collector():
+        for path in paths:
+            loader.read_path(str(path), progress)
+        return loader.finish()
+
+
+def load_policy(source: Mapping[str, Any] | str | Path | None = None) -> Policy:
+    """The policy of a file, of an already parsed document, or (None) kube-scheduler's defaults. Raises PolicyError."""
+    from stowplan.policy.compile import PolicyError, load
+    from stowplan.text import Source
+
+    if source is None or isinstance(source, Mapping):
+        return load(source)
+    try:
+        text = Path(source).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise PolicyError([_input_error(str(source), error)]) from None
+    return load(Source(str(source), text))
+
+
+class _Loader:
+    """A store being filled, and what is wrong with the objects so far."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.report = Report()
+        self.errors: list[Diagnostic] = []
+        self.waiting: list[tuple[Object, Place | None]] = []
+        """pods without a priority: their class may come later"""
+
+    def read_path(self, path: str, progress: Callable[[int], None] | None) -> None:
+        try:
+            if path == STANDARD_INPUT:
+                self._read(sys.stdin.buffer, "<stdin>", progress)
+            elif Path(path).is_dir():
+                self._read_folder(path, progress)
+            else:
+                with Path(path).open("rb") as stream:
+                    self._read(stream, path, progress)
+        except OSError as error:
+            self._fail(_input_error(path, error))
+
+    def _read_folder(self, folder: str, progress: Callable[[int], None] | None) -> None:
+        files = sorted(path for path in Path(folder).rglob("*") if path.suffix in SUFFIXES and not path.is_dir())
+        if not files:
+            self._fail(_error(f"{folder}: no *.json, *.yaml or *.yml file in this folder"))
+        for file in files:
+            self.read_path(str(file), progress)
+
+    def _read(self, stream: BinaryIO, name: str, progress: Callable[[int], None] | None) -> None:
+        try:
+            if not read_dump(stream, name, self.take, progress):
+                self._fail(_error(f"{name}: the input is empty"))
+        except BrokenTextError as error:
+            self._fail(error.diagnostic)
+
+    def take_nested(self, item: Any) -> None:
+        """An object, or all objects of a list."""
+        kind = item.get("kind") if isinstance(item, Mapping) else None
+        if isinstance(kind, str) and kind.endswith("List") and "items" in item:
+            for inner in item["items"] or ():
+                kindless = kind != "List" and isinstance(inner, Mapping) and "kind" not in inner
+                self.take_nested({"kind": kind.removesuffix("List"), **inner} if kindless else inner)
+        else:
+            self.take(item, None)
+
+    def take(self, item: Any, place: Place | None) -> None:
+        """Add an object to the store, or its error to the errors; DecodeError if it is bytes and no JSON."""
+        if not isinstance(item, bytes | Mapping):
+            self._fail(_error(f"expected an object, not {_show(item)}", Code.WRONG_TYPE, place))
+            return
+        try:
+            if _lacks_priority(item) and _kind(item) == "Pod":
+                self.waiting.append((item, place))
+                return
+            fact = read(item)
+        except ObjectError as error:
+            if isinstance(item, bytes):
+                _check(item)  # if the JSON is broken, that is the message
+            self._fail(_object_error(error, place))
+            return
+        if fact is None:
+            if isinstance(item, bytes):
+                _check(item)  # nobody has looked at more than its head
+            self.report.skipped[_kind(item)] += 1
+        else:
+            self._add(fact, place)
+
+    def _add(self, fact: Fact, place: Place | None) -> None:
+        self.report.counts[fact.kind if isinstance(fact, Workload) else type(fact).__name__] += 1
+        if isinstance(fact, Node) and fact.name in self.store.row_of:
+            self._fail(_error(f"Node {fact.name} is there twice", Code.DUPLICATE, place, "metadata.name"))
+            return
+        if isinstance(fact, Pod) and (fact.key in self.store.pending or self.store.place_of(fact.key) is not None):
+            text = f"Pod {fact.key} is there more than once: the last one counts"
+            self.report.warnings.append(_error(text, Code.DUPLICATE, place, "metadata.name", Severity.WARNING))
+        self.store.add(fact)
+
+    def finish(self) -> tuple[Store, Report]:
+        """The store, once nothing more comes."""
+        priorities = Priorities(self.store.priorities.values())
+        for item, place in self.waiting:
+            try:
+                fact = read(item, priorities)
+            except ObjectError as error:
+                self._fail(_object_error(error, place))
+            else:
+                if fact is not None:
+                    self._add(fact, place)
+        self._look_around()
+        if self.errors:
+            raise ClusterError([*self.errors, *self.report.warnings])
+        return self.store, self.report
+
+    def _look_around(self) -> None:
+        """Warn of what no single object shows."""
+        for name, pods in sorted(self.store.strays.items()):
+            first = min(pods)
+            who = f"pod {first} is" if len(pods) == 1 else f"{len(pods)} pods ({first} is one) are"
+            self.report.warnings.append(_error(f"{who} bound to node {name}, which is not there", severity=Severity.WARNING))
+        if not self.store.nodes:
+            self.report.warnings.append(_error("there are no nodes", severity=Severity.WARNING))
+
+    def _fail(self, diagnostic: Diagnostic) -> None:
+        self.errors.append(diagnostic)
+        if len(self.errors) >= _MOST_ERRORS:
+            raise ClusterError([*self.errors, _error(f"only the first {_MOST_ERRORS} errors are shown", severity=Severity.INFO)])
+
+
+def _lacks_priority(item: Object) -> bool:
+    if isinstance(item, bytes):
+        # found at once: the search that knows no patterns is the fast one
+        at = item.find(b'"priority":')
+        return at < 0 or _PRIORITY.search(item, at) is None
+    spec = item.get("spec")
+    return not isinstance(spec, Mapping) or spec.get("priority") is None
+
+
+def _kind(item: Object) -> str:
+    return peek(item)[0] if isinstance(item, bytes) else str(item.get("kind"))
+
+
+def _show(item: Any) -> str:
+    return "an empty item" if item is None else f"{item!r:.40}"
+
+
+def _object_error(error: ObjectError, place: Place | None) -> Diagnostic:
+    missing = {"kind": Code.NO_KIND, "metadata.name": Code.REQUIRED}
+    return _error(error.message, missing.get(error.path, Code.INVALID), place, error.path)
+
+
+def _input_error(path: str, error: OSError | ValueError) -> Diagnostic:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return _error(f"{path}: {reason[:1].lower()}{reason[1:]}")
+
+
+def _error(
+    text: str, code: Code = Code.INVALID, place: Place | None = None, path: str = "", severity: Severity = Severity.ERROR
+) -> Diagnostic:
+    return Diagnostic(code, severity, text, place.span(path) if place else None)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Loading makes hundreds of thousands of objects and no cycles: looking for some would double the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,135 @@
+"""The JSON door: one API object, as bytes or as a parsed mapping, becomes one fact.
+
+    read(b'{"apiVersion": "v1", "kind": "Node", ...}')  ->  Node(...)
+
+Bytes are decoded straight into typed structs that hold only what the scheduler reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stowplan.objects import node, others, outline, podreader, wire, wire_cluster
+from stowplan.objects.admission import Priorities
+from stowplan.objects.errors import ObjectError
+from stowplan.objects.node import Node
+from stowplan.objects.others import DeviceClass, DisruptionBudget, Namespace, PriorityClass, Workload
+from stowplan.objects.pod import Pod
+
+Fact = Pod | Node | Namespace | PriorityClass | Workload | DeviceClass | DisruptionBudget
+
+
+class _Kind(NamedTuple):
+    group: str
+    decode: Callable[[bytes], Any]
+    build: Callable[[Any, Any, Any], Fact]
+
+
+def _kind(group: str, struct: Any, build: Callable[[Any, Any, Any], Fact]) -> _Kind:
+    return _Kind(group, msgspec.json.Decoder(struct).decode, build)
+
+
+_KINDS: Final = {
+    "Pod": _kind("", outline.Pod, podreader.pod),
+    "Node": _kind("", wire_cluster.Node, node.node),
+    "Namespace": _kind("", wire_cluster.Namespace, others.namespace),
+    "PriorityClass": _kind("scheduling.k8s.io", wire_cluster.PriorityClass, others.priority_class),
+    "Service": _kind("", wire_cluster.MapSelected, others.map_selected),
+    "ReplicationController": _kind("", wire_cluster.MapSelected, others.map_selected),
+    "ReplicaSet": _kind("apps", wire_cluster.LabelSelected, others.label_selected),
+    "StatefulSet": _kind("apps", wire_cluster.LabelSelected, others.label_selected),
+    "DeviceClass": _kind("resource.k8s.io", wire_cluster.DeviceClass, others.device_class),
+    "PodDisruptionBudget": _kind("policy", wire_cluster.PodDisruptionBudget, others.disruption_budget),
+}
+
+_encode = msgspec.json.Encoder().encode
+_decode_head = msgspec.json.Decoder(wire.Head).decode
+
+# kubectl and client libraries write these two first; anything else is found by decoding the head
+_HEAD = re.compile(
+    rb'\s*\{\s*"apiVersion"\s*:\s*"([\w./-]*)"\s*,\s*"kind"\s*:\s*"(\w+)"'
+    rb'|\s*\{\s*"kind"\s*:\s*"(\w+)"\s*,\s*"apiVersion"\s*:\s*"([\w./-]*)"'
+)
+
+
+def read(item: bytes | Mapping[str, Any], priorities: Priorities | None = None) -> Fact | None:
+    """The fact of one API object; None for a kind that the scheduler does not read.
+
+    `priorities` resolves the priority class of pods that were never stored; without it only the built-in ones are known.
+    ObjectError if the object has no kind or name, or holds something that cannot be read.
+    """
+    api_version, kind = _head(item)
+    known = _KINDS.get(kind)
+    if known is None or not _in_group(api_version, known.group):
+        return None
+    text = item if isinstance(item, bytes) else _as_bytes(item, kind)
+    try:
+        decoded = known.decode(text)
+    except msgspec.MsgspecError as error:
+        raise wire.fault(error).of(_subject(text, kind)) from None
+    metadata = decoded.metadata
+    if metadata is None or not metadata.name:
+        raise ObjectError("metadata.name", "is missing").of(f"{kind} without a name")
+    try:
+        return known.build(decoded, metadata, priorities if kind == "Pod" else kind)
+    except ObjectError as error:
+        raise error.of(_name(kind, metadata)) from None
+
+
+def peek(item: bytes) -> tuple[str, str, str]:
+    """kind, namespace and name ("" where there is none) of an object, without reading the rest of it."""
+    try:
+        head = _decode_head(item)
+    except msgspec.MsgspecError as error:
+        raise wire.fault(error).of("object") from None
+    metadata = head.metadata or wire.Metadata()
+    return head.kind or "", metadata.namespace or "", metadata.name or ""
+
+
+def _head(item: bytes | Mapping[str, Any]) -> tuple[str, str]:
+    """The apiVersion and kind of an object."""
+    if isinstance(item, bytes):
+        match = _HEAD.match(item)
+        if match is not None:
+            version, kind, kind_first, version_second = match.groups()
+            return ((version or b"").decode(), kind.decode()) if kind else (version_second.decode(), kind_first.decode())
+        try:
+            head = _decode_head(item)
+        except msgspec.MsgspecError as error:
+            raise wire.fault(error).of("object") from None
+        api_version, kind_read = head.api_version, head.kind
+    else:
+        api_version, kind_read = item.get("apiVersion"), item.get("kind")
+    if not isinstance(kind_read, str) or not kind_read:
+        raise ObjectError("kind", "is missing").of("object")
+    return (api_version if isinstance(api_version, str) else ""), kind_read
+
+
+def _in_group(api_version: str, group: str) -> bool:
+    """Is this the Kubernetes kind, not a namesake of another API group? A missing apiVersion is forgiven."""
+    return not api_version or api_version.rpartition("/")[0] == group
+
+
+def _as_bytes(item: Mapping[str, Any], kind: str) -> bytes:
+    """A parsed object as JSON again: there is one door, and the meaning of an object cannot depend on how it came."""
+    try:
+        return _encode(item)
+    except (TypeError, ValueError) as error:
+        raise ObjectError("", f"is no JSON object: {error}").of(kind) from None
+
+
+def _name(kind: str, metadata: wire.Metadata | outline.Metadata) -> str:
+    return f"{kind} {metadata.namespace}/{metadata.name}" if metadata.namespace else f"{kind} {metadata.name}"
+
+
+def _subject(text: bytes, kind: str) -> str:
+    """The object's name for an error message, as far as it can be read."""
+    try:
+        head = _decode_head(text)
+    except msgspec.MsgspecError:
+        return kind
+    return _name(kind, head.metadata) if head.metadata and head.metadata.name else kind

@@ -1,0 +1,186 @@
+"""InterPodAffinity: pods that want to be near each other, or apart.
+
+rejects  a node whose domain lacks a pod the incoming one needs, holds one it avoids, or one that avoids it
+scores   a node by the preferred terms of the incoming pod and of the pods that run; more is better
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.objects import Labels, Pod, PodTerm, Selector
+from stowplan.plugins.arguments import InterPodAffinityArgs
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Feasible, Plugin, Reason, Rejections
+from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Held, Mask, Numbers
+
+NO_AFFINITY = Reason("node(s) didn't match pod affinity rules", final=True)
+ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
+EXISTING = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A question about a pod: is it in one of the namespaces (None: any), and does the selector match its labels?"""
+
+    namespaces: frozenset[str] | None
+    selector: Selector
+
+    def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:  # noqa: ARG002 - terminating pods count
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Pods for which every one of the questions holds."""
+
+    tests: tuple[Near, ...]
+
+    def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:
+        return all(test.holds(namespace, labels, terminating=terminating) for test in self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A term of the incoming pod: a question and the label key of its domains."""
+
+    key: str
+    test: Near
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Terms of the incoming pod, and what of it other pods' terms look at."""
+
+    affinity: tuple[Wanted, ...]
+    anti: tuple[Wanted, ...]
+    preferred: tuple[tuple[int, Wanted], ...]
+    """negative weights for anti-affinity"""
+    namespace: str
+    labels: Labels
+    namespace_labels: Labels
+    matches_itself: bool
+    hard_weight: int
+    ignore_preferred: bool
+
+
+def asks(pod: Pod, args: InterPodAffinityArgs, cluster: Cluster) -> Ask:
+    spec = pod.spec
+    affinity = tuple(resolve(term, pod, cluster) for term in spec.affinity)
+    preferred = [(weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_affinity]
+    preferred += [(-weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_anti_affinity]
+    namespace = cluster.namespace(pod.namespace)
+    return Ask(
+        affinity,
+        tuple(resolve(term, pod, cluster) for term in spec.anti_affinity),
+        tuple(preferred),
+        pod.namespace,
+        pod.labels,
+        namespace.labels if namespace else Labels.EMPTY,
+        all(wanted.test.holds(pod.namespace, pod.labels, terminating=False) for wanted in affinity),
+        args.hard_pod_affinity_weight,
+        args.ignore_preferred_terms_of_existing_pods,
+    )
+
+
+def resolve(term: PodTerm, pod: Pod, cluster: Cluster) -> Wanted:
+    """A term with its namespace selector resolved to names; an empty selector stands for every namespace, known or not."""
+    if term.namespace_selector is not None and term.namespace_selector.empty:
+        return Wanted(term.key, Near(None, term.selector))
+    names = set(term.namespaces)
+    if term.own_namespace:
+        names.add(pod.namespace)
+    if term.namespace_selector is not None:
+        names |= {ns.name for ns in cluster.namespaces() if term.namespace_selector.matches(ns.labels)}
+    return Wanted(term.key, Near(frozenset(names), term.selector))
+
+
+def facing(ask: Ask, cluster: Cluster, kinds: frozenset[str]) -> Iterator[tuple[Held, Domains]]:
+    """Terms of running pods that match the incoming pod, with the domains of the pods that carry them."""
+    for held, count in cluster[TERMS].of(kinds):
+        term = held.term
+        if term.selects_namespace(ask.namespace, ask.namespace_labels, held.namespace) and term.selector.matches(ask.labels):
+            yield held, count.by(term.key)
+
+
+REQUIRED_ANTI = frozenset({"required-anti"})
+SCORING = frozenset({"required", "preferred", "preferred-anti"})
+
+
+def rejects(ask: Ask, cluster: Cluster) -> Rejections | None:
+    existing = [domains for _, domains in facing(ask, cluster, REQUIRED_ANTI)]
+    if not (ask.affinity or ask.anti or any(domains.any for domains in existing)):
+        return None
+    unmet = lacking(ask, cluster)
+    avoided = np.zeros(cluster.size, dtype=np.bool_)
+    for wanted in ask.anti:
+        avoided |= cluster[MATCHING].count(wanted.test).by(wanted.key).at > 0
+    avoided &= ~unmet
+    repelled = np.zeros(cluster.size, dtype=np.bool_)
+    for domains in existing:
+        repelled |= domains.at > 0
+    return {NO_AFFINITY: unmet, ANTI_AFFINITY: avoided, EXISTING: repelled & ~unmet & ~avoided}
+
+
+def lacking(ask: Ask, cluster: Cluster) -> Mask:
+    """Rows that some required affinity term leaves out; a pod that matches itself may be the first of its kind."""
+    unmet = np.zeros(cluster.size, dtype=np.bool_)
+    if not ask.affinity:
+        return unmet
+    count = cluster[MATCHING].count(All(tuple(wanted.test for wanted in ask.affinity)))
+    unlabelled = np.zeros(cluster.size, dtype=np.bool_)
+    somewhere = np.zeros(cluster.size, dtype=np.bool_)
+    for wanted in ask.affinity:
+        domains = count.by(wanted.key)
+        unlabelled |= ~domains.known
+        unmet |= domains.at <= 0
+        somewhere |= domains.anywhere
+    return unlabelled | (unmet & (somewhere | (not ask.matches_itself)))
+
+
+def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers | None:
+    if ask.ignore_preferred and not ask.preferred:
+        return None
+    total = np.zeros(cluster.size, dtype=np.int64)
+    contributes = False
+    for weight, domains in contributions(ask, cluster):
+        contributes = contributes or domains.any
+        total += weight * domains.at
+    return total if contributes else None
+
+
+def contributions(ask: Ask, cluster: Cluster) -> Iterator[tuple[int, Domains]]:
+    """Weight and domains of every term that scores for or against a node."""
+    for weight, wanted in ask.preferred:
+        yield weight, cluster[MATCHING].count(wanted.test).by(wanted.key)
+    for held, domains in facing(ask, cluster, SCORING):
+        weight = {"required": ask.hard_weight, "preferred": held.weight, "preferred-anti": -held.weight}[held.kind]
+        if weight:
+            yield weight, domains
+
+
+def normalise(_: Ask, raw: Numbers, feasible: Feasible) -> Numbers:
+    """Scale between the lowest and the highest raw score in float64, in upstream's order; all equal gives 0."""
+    lowest, highest = feasible.lowest(raw), feasible.highest(raw)
+    if lowest == highest:
+        return np.zeros_like(raw)
+    return (MAX_SCORE * ((raw - lowest) / (highest - lowest))).astype(np.int64)
+
+
+PLUGIN = Plugin(
+    "InterPodAffinity",
+    FILTERS_AND_SCORES,
+    weight=2,
+    args=InterPodAffinityArgs,
+    reads=(MATCHING, TERMS, LABELS),
+    asks=asks,
+    rejects=rejects,
+    scores=scores,
+    normalise=normalise,
+    stateless={
+        "filter": 'error reading "PreFilterInterPodAffinity" from cycleState: not found',
+        "score": 'failed to read "PreScoreInterPodAffinity" from cycleState: not found',
+    },
+)

@@ -1,0 +1,51 @@
+"""Arithmetic that NodeResourcesFit and NodeResourcesBalancedAllocation share: what a node has and what it would give out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.objects import Amounts, is_scalar
+from stowplan.plugins.arguments import ResourceWeight
+from stowplan.state import ALLOCATABLE, NONZERO_REQUESTED, REQUESTED, Cluster, Mask, Numbers
+
+NONZERO = frozenset({"cpu", "memory"})
+
+
+def quotient(numerator: Numbers, denominator: Numbers) -> Numbers:
+    """Go's int64 division by a number >= 0: truncates toward zero, wraps as int64 does. Dividing by 0 gives the numerator."""
+    divisor = np.maximum(denominator, 1)
+    floor = numerator // divisor
+    if numerator.min(initial=0) < 0:
+        floor += (numerator < 0) & (floor * divisor != numerator)
+    return floor
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One configured resource over the asked rows."""
+
+    weight: int
+    counts: Mask
+    """rows where the resource takes part"""
+    allocatable: Numbers
+    used: Numbers
+    wanted: int
+    """what the pod asks"""
+
+
+def shares(resources: tuple[ResourceWeight, ...], pod: Amounts, cluster: Cluster, *, nonzero: bool) -> Iterator[Share]:
+    """The resources that take part in scoring (resourceAllocationScorer.calculateResourceAllocatableRequest).
+
+    `nonzero` counts cpu and memory of running pods with the defaults for silent containers.
+    """
+    for resource in resources:
+        name, wanted = resource.name, pod.get(resource.name)
+        scalar = is_scalar(name)
+        if (scalar and wanted == 0) or not (scalar or name in NONZERO or name == "ephemeral-storage"):
+            continue
+        allocatable = cluster[ALLOCATABLE][name]
+        used = cluster[NONZERO_REQUESTED if nonzero and name in NONZERO else REQUESTED][name]
+        yield Share(resource.weight, allocatable != 0, allocatable, used, wanted)

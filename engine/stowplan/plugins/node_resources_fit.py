@@ -1,0 +1,138 @@
+"""NodeResourcesFit: a node must have room for what the pod requests.
+
+rejects  a node whose free resources, or number of pods, do not suffice
+scores   a node by how full it would be: LeastAllocated, MostAllocated or RequestedToCapacityRatio
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from stowplan.objects import Amounts, Pod, is_extended
+from stowplan.plugins.arguments import NodeResourcesFitArgs, ScoringStrategy, ShapePoint
+from stowplan.plugins.node_resources import Share, quotient, shares
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Feasible, Plugin, Reason, Rejections
+from stowplan.state import ALLOCATABLE, NONZERO_REQUESTED, PODS, REQUESTED, Cluster, Mask, Numbers
+
+TOO_MANY_PODS = Reason("Too many pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the pod requests, by the rules of filtering and by those of scoring."""
+
+    requests: Amounts
+    """amounts above 0 that are not ignored"""
+    delegated: frozenset[str]
+    """extended resources that a DeviceClass serves: where a node lists none, DynamicResources decides"""
+    score_requests: Amounts
+    strategy: ScoringStrategy
+
+
+def asks(pod: Pod, args: NodeResourcesFitArgs, cluster: Cluster) -> Ask:
+    checked = {name: amount for name, amount in pod.spec.requests.items() if amount > 0 and not ignored(name, args)}
+    delegated = frozenset(name for name in checked if name in device_backed(cluster))
+    return Ask(Amounts.of(checked), delegated, pod.spec.score_requests, args.scoring_strategy)
+
+
+def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
+    """Whether filtering leaves an extended resource to others."""
+    if not is_extended(name):
+        return False
+    return name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
+
+
+def device_backed(cluster: Cluster) -> frozenset[str]:
+    """Extended resource names that some DeviceClass offers, explicitly or by its own name."""
+    classes = cluster.device_classes()
+    explicit = {c.extended_resource for c in classes if c.extended_resource}
+    return frozenset(explicit | {f"deviceclass.resource.kubernetes.io/{c.name}" for c in classes})
+
+
+@lru_cache(maxsize=1024)
+def insufficient(name: str) -> Reason:
+    """The reason for one resource."""
+    return Reason(f"Insufficient {name}")
+
+
+def rejects(ask: Ask, cluster: Cluster) -> Rejections:
+    allocatable, requested = cluster[ALLOCATABLE], cluster[REQUESTED]
+    found: dict[Reason, Mask] = {TOO_MANY_PODS: cluster[PODS]["pods"] >= allocatable["pods"]}
+    for name, amount in ask.requests.items():
+        short = amount > allocatable[name] - requested[name]
+        found[insufficient(name)] = short & (allocatable[name] > 0) if name in ask.delegated else short
+    return found
+
+
+def final(ask: Ask, cluster: Cluster) -> Mask:
+    """Rows where a request exceeds the whole node."""
+    allocatable = cluster[ALLOCATABLE]
+    exceeding = np.zeros(cluster.size, dtype=np.bool_)
+    for name, amount in ask.requests.items():
+        larger = amount > allocatable[name]
+        exceeding |= larger & (allocatable[name] > 0) if name in ask.delegated else larger
+    return exceeding
+
+
+def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
+    strategy = ask.strategy
+    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True))
+    if strategy.type == "RequestedToCapacityRatio":
+        return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
+    rate = least if strategy.type == "LeastAllocated" else most
+    total = np.zeros(cluster.size, dtype=np.int64)
+    weights = np.zeros(cluster.size, dtype=np.int64)
+    for part in parts:
+        total += np.where(part.counts, rate(part) * part.weight, 0)
+        weights += part.counts * part.weight
+    return quotient(total, weights)
+
+
+def least(part: Share) -> Numbers:
+    """Share that stays free, in hundredths."""
+    requested = part.used + part.wanted
+    return np.where(requested > part.allocatable, 0, quotient((part.allocatable - requested) * MAX_SCORE, part.allocatable))
+
+
+def most(part: Share) -> Numbers:
+    """Share that is given out, in hundredths; over-committed counts as full."""
+    return quotient(np.minimum(part.used + part.wanted, part.allocatable) * MAX_SCORE, part.allocatable)
+
+
+def ratio(parts: list[Share], shape: tuple[ShapePoint, ...], size: int) -> Numbers:
+    """Weighted mean of the shape over the resources that score above 0, rounded half away from zero."""
+    total = np.zeros(size, dtype=np.int64)
+    weights = np.zeros(size, dtype=np.int64)
+    for part in parts:
+        requested = part.used + part.wanted
+        used = np.where(requested > part.allocatable, MAX_SCORE, quotient(requested * MAX_SCORE, part.allocatable))
+        score = broken_linear(shape, used)
+        counts = part.counts & (score > 0)
+        total += np.where(counts, score * part.weight, 0)
+        weights += counts * part.weight
+    mean = total / np.maximum(weights, 1)
+    return np.where(weights > 0, np.trunc(mean + np.copysign(0.5, mean)), 0).astype(np.int64)
+
+
+def broken_linear(shape: tuple[ShapePoint, ...], at: Numbers) -> Numbers:
+    """Value of the shape (scores 0..10 scaled to 0..100) at a utilisation in percent (helper.BuildBrokenLinearFunction)."""
+    points = [(point.utilization, point.score * 10) for point in shape]
+    result = np.full(len(at), points[-1][1], dtype=np.int64)
+    for (x0, y0), (x1, y1) in reversed(list(zip(points, points[1:], strict=False))):
+        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.int64(x1 - x0)), result)
+    return np.where(at <= points[0][0], points[0][1], result)
+
+
+PLUGIN = Plugin(
+    "NodeResourcesFit",
+    FILTERS_AND_SCORES | {"placementScore"},
+    weight=1,
+    args=NodeResourcesFitArgs,
+    reads=(ALLOCATABLE, REQUESTED, NONZERO_REQUESTED, PODS),
+    asks=asks,
+    rejects=rejects,
+    final=final,
+    scores=scores,
+    stateless={"filter": 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'},
+)

@@ -1,0 +1,154 @@
+"""The contract of a plugin: a value and a few pure functions.
+
+A plugin says what it wants to know of a pod (`asks`), which columns it reads, which nodes it rejects and how it scores the
+rest. Caching, requeueing, preemption re-checks and explanations are derived from that by `policy`; a plugin contains none
+of it. Functions get the cluster as a view of *some* rows and answer for each row by itself: array lengths mean nothing,
+and what they want to know of the feasible set comes from `feasible` alone. A plugin performs no effects.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stowplan.objects import Pod
+from stowplan.state import Cluster, Column, Mask, Numbers, Watch
+
+MAX_SCORE = 100
+"""Highest normalised score; the lowest is 0."""
+IGNORED = np.iinfo(np.int64).min
+"""Raw score of a feasible row that takes no part: it counts in no extreme and gets 0."""
+
+
+class Code(enum.Enum):
+    """Outcome by consequence; the values are kube-scheduler's names."""
+
+    SUCCESS = "Success"
+    ERROR = "Error"
+    UNSCHEDULABLE = "Unschedulable"
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    SKIP = "Skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node is rejected. `final`: evicting pods cannot help. `error`: the whole attempt ends with an error."""
+
+    text: str
+    final: bool = False
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod-wide no, given before any node is looked at."""
+
+    code: Code
+    reasons: tuple[str, ...]
+
+
+class ScoringError(Exception):
+    """Scoring this pod fails for all nodes; the text is what kube-scheduler reports."""
+
+
+Rejections = Mapping[Reason, Mask]
+"""Rejected rows by reason, in the order in which reasons are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoArgs:
+    """Args of a plugin that takes none."""
+
+
+NO_ARGS = NoArgs()
+
+
+@dataclass(slots=True)
+class Feasible:
+    """The rows that passed all filters: how many nodes each asked row stands for (0: rejected)."""
+
+    weights: Numbers
+    """int64 per asked row"""
+    watch: Watch | None = None
+
+    def counted(self) -> Numbers:
+        """The weights, for an answer that depends on the number of feasible nodes."""
+        if self.watch is not None:
+            self.watch.counts_rows()
+        return self.weights
+
+    def highest(self, raw: Numbers, initial: int | None = None) -> int:
+        """Largest raw score on feasible rows; `initial` joins the comparison, as upstream's loops do."""
+        return _extreme(self._taking_part(raw), initial, max)
+
+    def lowest(self, raw: Numbers, initial: int | None = None) -> int:
+        """Smallest raw score on feasible rows."""
+        return _extreme(self._taking_part(raw), initial, min)
+
+    def _taking_part(self, raw: Numbers) -> Numbers:
+        return raw[(self.weights > 0) & (raw != IGNORED)]
+
+
+def _extreme(raw: Numbers, initial: int | None, choose: Callable[[int, int], int]) -> int:
+    if not len(raw):
+        return initial or 0
+    found = int(raw.max() if choose is max else raw.min())
+    return found if initial is None else choose(found, initial)
+
+
+Normalise = Callable[[Any, Numbers, Feasible], Numbers]
+"""(ask, raw, feasible) -> scores in 0..100; rows that are not feasible may get anything."""
+
+
+def more_is_better(_: object, raw: Numbers, feasible: Feasible) -> Numbers:
+    """Scale to 0..100 by the highest raw score; all 0 stays 0 (helper.DefaultNormalizeScore)."""
+    highest = feasible.highest(raw, initial=0)
+    return raw if highest == 0 else raw * MAX_SCORE // highest
+
+
+def fewer_is_better(_: object, raw: Numbers, feasible: Feasible) -> Numbers:
+    """As more_is_better, reversed; all 0 gives 100 (helper.DefaultNormalizeScore with reverse)."""
+    return MAX_SCORE - more_is_better(_, raw, feasible)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plugin:
+    """A named unit of policy. Functions that are absent mean that the plugin has nothing to say there.
+
+    asks      (pod, args, cluster) -> what the pod wants of this plugin: frozen, hashable, all of the pod that matters, facts
+              that belong to it (Services, claims) included. None: Skip at PreFilter and PreScore
+    refuses   (ask, cluster) -> a Refusal of the pod as a whole
+    narrows   (ask) -> names of the only candidate nodes; None: all
+    rejects   (ask, cluster) -> rejected rows by reason. None: Skip at PreFilter
+    final     (ask, cluster) -> rows whose rejection is final where that depends on the row
+    scores    (ask, cluster, feasible) -> raw int64 score of each row. None: Skip at PreScore
+    normalise raw scores to 0..100; absent: they are taken as they are
+    gate      (pod) -> why the pod may not enter the queue
+    order     (pod) -> sort key of the queue, smallest first
+    """
+
+    name: str
+    points: frozenset[str]
+    weight: int = 0
+    default: bool = True
+    args: type = NoArgs
+    reads: tuple[Column[Any], ...] = ()
+    asks: Callable[[Pod, Any, Cluster], Any] = lambda _pod, _args, _cluster: None
+    refuses: Callable[[Any, Cluster], Refusal | None] | None = None
+    narrows: Callable[[Any], frozenset[str] | None] | None = None
+    rejects: Callable[[Any, Cluster], Rejections | None] | None = None
+    final: Callable[[Any, Cluster], Mask] | None = None
+    scores: Callable[[Any, Cluster, Feasible], Numbers | None] | None = None
+    normalise: Normalise | None = None
+    stateless: Mapping[str, str] = field(default_factory=dict)
+    """error of `filter`, `preScore` or `score` where the profile leaves out the point before, whose state upstream reads there"""
+    gate: Callable[[Pod], str | None] | None = None
+    order: Callable[[Pod], Any] | None = None
+
+
+FILTERS = frozenset({"preFilter", "filter"})
+FILTERS_AND_SCORES = FILTERS | {"preScore", "score"}

@@ -1,0 +1,215 @@
+"""PodTopologySpread: the pods of a set are spread evenly over zones, racks or nodes.
+
+rejects  a node where a hard constraint's skew would exceed its maximum, or that lacks the topology label
+scores   a node by the matching pods in its domains under the soft constraints; fewer is better
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.objects import Labels, NodeSelector, Pod, Requirement, Selector, SpreadConstraint, Tolerations, Workload, conjunction
+from stowplan.plugins.arguments import DefaultConstraint, PodTopologySpreadArgs
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, IGNORED, MAX_SCORE, Feasible, Plugin, Reason, Rejections
+from stowplan.state import LABELS, MATCHING, NAME, TAINTS, Cluster, Domains, Mask, Numbers, label, meeting, selected
+
+HOSTNAME = "kubernetes.io/hostname"
+NO_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)", final=True)
+SKEWED = Reason("node(s) didn't match pod topology spread constraints")
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Pods of a namespace that a selector matches and that are not being deleted."""
+
+    namespace: str
+    selector: Selector
+
+    def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:
+        # an empty selector counts no pod here, though it matches the incoming one (upstream: countPodsMatchSelector)
+        return namespace == self.namespace and not terminating and not self.selector.empty and self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Nodes that count for a constraint: they carry all keys, and the policies admit them."""
+
+    keys: tuple[str, ...]
+    affinity: tuple[tuple[Requirement, ...], NodeSelector | None] | None
+    tolerations: Tolerations | None
+
+    def mask(self, cluster: Cluster) -> Mask:
+        found = np.ones(cluster.size, dtype=np.bool_)
+        for key in self.keys:
+            found &= cluster[label(key)].present()
+        if self.affinity is not None:
+            requirements, required = self.affinity
+            found &= meeting(requirements, cluster)
+            if required is not None:
+                found &= selected(required, cluster)
+        if self.tolerations is not None:
+            tolerate = self.tolerations.tolerate
+            found &= cluster[TAINTS].where(lambda taints: all(not t.hard or tolerate(t) for t in taints))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint, made ready for one pod."""
+
+    key: str
+    max_skew: int
+    min_domains: int
+    test: Matches
+    eligible: Eligible
+    matches_itself: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Constraints to filter and to score by. `require_all`: a node that lacks a key is left out of scoring."""
+
+    hard: tuple[Constraint, ...]
+    soft: tuple[Constraint, ...]
+    require_all: bool
+
+
+def asks(pod: Pod, args: PodTopologySpreadArgs, cluster: Cluster) -> Ask | None:
+    own = [(c, c.selector_for(pod.labels)) for c in pod.spec.spread]
+    chosen = own or defaults(pod, args, cluster)
+    require_all = bool(own) or args.defaulting_type == "List"
+    hard = prepare(pod, [c for c in chosen if c[0].hard], all_keys=True)
+    soft = prepare(pod, [c for c in chosen if not c[0].hard], all_keys=require_all)
+    return Ask(hard, soft, require_all) if hard or soft else None
+
+
+SYSTEM = (
+    DefaultConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
+    DefaultConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"),
+)
+
+
+def defaults(pod: Pod, args: PodTopologySpreadArgs, cluster: Cluster) -> list[tuple[SpreadConstraint, Selector]]:
+    """The profile's default constraints, for pods that some Service or controller selects."""
+    selector = default_selector(pod, cluster)
+    if selector.empty:
+        return []
+    return [(as_constraint(c), selector) for c in (SYSTEM if args.defaulting_type == "System" else args.default_constraints)]
+
+
+def as_constraint(default: DefaultConstraint) -> SpreadConstraint:
+    """A default constraint as one of a pod; its selector is found for each pod."""
+    return SpreadConstraint(
+        default.topology_key,
+        default.max_skew,
+        default.when_unsatisfiable == "DoNotSchedule",
+        Selector.NOTHING,
+        default.min_domains or 1,
+        default.node_affinity_policy != "Ignore",
+        default.node_taints_policy == "Honor",
+        (),
+    )
+
+
+def default_selector(pod: Pod, cluster: Cluster) -> Selector:
+    """What the pod's Services and its controller select, all of it ANDed (helper.DefaultSelector)."""
+    merged: dict[str, Requirement] = {}
+    for service in cluster.workloads(pod.namespace, "Service"):
+        if service.selector is not None and service.selector.matches(pod.labels):
+            merged |= {requirement.key: requirement for requirement in service.selector.requirements}
+    controller = owner(pod, cluster)
+    if controller is None or controller.selector is None:
+        return conjunction(merged.values())
+    if controller.kind == "ReplicationController":
+        merged |= {requirement.key: requirement for requirement in controller.selector.requirements}
+        return conjunction(merged.values())
+    return Selector.NOTHING if controller.selector.nothing else conjunction((*merged.values(), *controller.selector.requirements))
+
+
+KINDS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
+
+
+def owner(pod: Pod, cluster: Cluster) -> Workload | None:
+    """The pod's controller, of the kinds that default spreading knows."""
+    if pod.owner is None or (pod.owner.api_version, pod.owner.kind) not in KINDS:
+        return None
+    return cluster.workload(pod.owner.kind, pod.namespace, pod.owner.name)
+
+
+def prepare(pod: Pod, chosen: list[tuple[SpreadConstraint, Selector]], *, all_keys: bool) -> tuple[Constraint, ...]:
+    """Constraints of one action with their counters' questions."""
+    keys = tuple(sorted({constraint.key for constraint, _ in chosen})) if all_keys else ()
+    affinity = (pod.spec.node_selector or (), pod.spec.required)
+    return tuple(
+        Constraint(
+            constraint.key,
+            constraint.max_skew,
+            constraint.min_domains,
+            Matches(pod.namespace, selector),
+            Eligible(keys, affinity if constraint.honor_affinity else None, pod.spec.tolerations if constraint.honor_taints else None),
+            selector.matches(pod.labels),
+        )
+        for constraint, selector in chosen
+    )
+
+
+def rejects(ask: Ask, cluster: Cluster) -> Rejections | None:
+    if not ask.hard:
+        return None
+    unlabelled = np.zeros(cluster.size, dtype=np.bool_)
+    skewed = np.zeros(cluster.size, dtype=np.bool_)
+    for constraint in ask.hard:
+        domains = cluster[MATCHING].count(constraint.test).by(constraint.key, constraint.eligible)
+        unlabelled |= ~domains.known & ~skewed
+        least = domains.least if domains.number >= constraint.min_domains else 0
+        skewed |= (domains.at + constraint.matches_itself - least > constraint.max_skew) & ~unlabelled
+    return {NO_LABEL: unlabelled, SKEWED: skewed}
+
+
+def scores(ask: Ask, cluster: Cluster, feasible: Feasible) -> Numbers | None:
+    if not ask.soft:
+        return None
+    counted = [(constraint, cluster[MATCHING].count(constraint.test)) for constraint in ask.soft]
+    domains = [count.by(constraint.key, constraint.eligible) for constraint, count in counted]
+    ignored = left_out(ask, domains, cluster.size)
+    total = np.zeros(cluster.size)
+    for (constraint, count), domain in zip(counted, domains, strict=True):
+        hostname = constraint.key == HOSTNAME
+        size = int(np.where(ignored, 0, feasible.counted()).sum()) if hostname else domain.distinct(feasible, ignored)
+        pods = count.here() if hostname else domain.at
+        total += np.where(domain.known, pods * np.log(np.float64(size + 2)) + (constraint.max_skew - 1), 0.0)
+    return np.where(ignored, IGNORED, np.trunc(total + 0.5).astype(np.int64))
+
+
+def left_out(ask: Ask, domains: list[Domains], size: int) -> Mask:
+    """Rows that scoring ignores for lack of a label."""
+    ignored = np.zeros(size, dtype=np.bool_)
+    if ask.require_all:
+        for domain in domains:
+            ignored |= ~domain.known
+    return ignored
+
+
+def normalise(_: Ask, raw: Numbers, feasible: Feasible) -> Numbers:
+    """Fewest pods get most; the lowest raw score is added back, so the best node always has 100."""
+    lowest, highest = feasible.lowest(raw), feasible.highest(raw, initial=0)
+    return np.full_like(raw, MAX_SCORE) if highest == 0 else MAX_SCORE * (highest + lowest - raw) // highest
+
+
+PLUGIN = Plugin(
+    "PodTopologySpread",
+    FILTERS_AND_SCORES,
+    weight=2,
+    args=PodTopologySpreadArgs,
+    reads=(MATCHING, LABELS, NAME, TAINTS),
+    asks=asks,
+    rejects=rejects,
+    scores=scores,
+    normalise=normalise,
+    stateless={
+        "filter": 'reading "PreFilterPodTopologySpread" from cycleState: not found',
+        "score": 'error reading "PreScorePodTopologySpread" from cycleState: not found',
+    },
+)

@@ -1,0 +1,169 @@
+"""One scheduling attempt: admission, PreFilter, filters with nominated pods, scoring, and the message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stowplan.objects import Pod
+from stowplan.plugins.plugin import Code, Feasible
+from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.decision import NO_NODES, SUCCESS, Status, fit_error
+from stowplan.policy.evaluate import Filtering, Opening, Scoring, ask_all, filter_rows, open_pod, score_rows
+from stowplan.state import Cluster, Rows, Store, Supposition
+
+
+@dataclass(slots=True)
+class Attempt:
+    """All that was found out about one pending pod. Arrays are over `rows`' numbers in the store."""
+
+    pod: Pod
+    profile: str
+    skipped: str | None = None
+    """why the pod is not tried: no profile, gated, being deleted"""
+    pre_enqueue: dict[str, Status] = field(default_factory=dict)
+    opening: Opening | None = None
+    filtering: Filtering | None = None
+    """every filter over all rows, nominated pods not counted"""
+    infeasible: dict[int, Status] = field(default_factory=dict)
+    """row -> first refusal"""
+    feasible: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """rows that pass the whole chain, by node name"""
+    scoring: Scoring | None = None
+    best: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """feasible rows with the highest total, by node name"""
+    message: str | None = None
+
+
+def admit(policy: Policy, pod: Pod) -> Attempt:
+    """Which profile takes the pod, or why none tries it now."""
+    attempt = Attempt(pod, pod.spec.scheduler_name)
+    profile = policy.profiles.get(pod.spec.scheduler_name)
+    if profile is None:
+        attempt.skipped = "no profile"
+        return attempt
+    for name in profile.points["preEnqueue"]:
+        gate = profile.plugins[name].gate
+        text = gate(pod) if gate else None
+        attempt.pre_enqueue[name] = SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,))
+    if any(status is not SUCCESS for status in attempt.pre_enqueue.values()):
+        attempt.skipped = "gated"
+        return attempt
+    attempt.pre_enqueue = {}
+    if pod.terminating:
+        attempt.skipped = f"skip schedule deleting pod: {pod.key}"
+    return attempt
+
+
+def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
+    """Judge one pending pod on every node, as the cluster stands."""
+    found = admit(policy, pod)
+    if found.skipped is not None:
+        return found
+    profile, cluster = policy.profiles[found.profile], Cluster(store)
+    opening = found.opening = open_pod(profile, ask_all(profile, pod, cluster), cluster)
+    filtering = found.filtering = filter_rows(profile, opening, cluster)
+    if not store.nodes:
+        found.message = NO_NODES
+    elif opening.refusal is not None:
+        found.infeasible = dict.fromkeys(range(len(store.nodes)), opening.refusal)
+        found.message = fit_error(len(store.nodes), (), ", ".join(opening.refusal.reasons))
+    else:
+        _choose(profile, policy, store, found, filtering)
+    return found
+
+
+def _choose(profile: Profile, policy: Policy, store: Store, found: Attempt, filtering: Filtering) -> None:
+    opening = found.opening
+    assert opening is not None
+    nominated = store.row_of.get(found.pod.nominated_node)
+    refusal = None if nominated is None else _alone(profile, policy, store, found, nominated)
+    if nominated is not None and refusal is None:
+        found.feasible = np.array([nominated], dtype=np.intp)
+    else:
+        _filter(profile, policy, store, found, filtering)
+        if nominated is not None and refusal is not None and not len(found.feasible):
+            found.infeasible[nominated] = refusal  # its own status counts, also where PreFilter left it out
+        error = next((s for row, s in _by_name(store, found.infeasible) if s.code is Code.ERROR), None)
+        if error is not None:
+            found.message = f'running "{error.plugin}" filter plugin: {error.reasons[0]}'
+            found.infeasible, found.feasible = {}, found.feasible[:0]
+            return
+    if not len(found.feasible):
+        reasons = ((reason, 1) for status in found.infeasible.values() for reason in status.reasons)
+        found.message = fit_error(len(store.nodes), reasons)
+        return
+    score(profile, store, found)
+
+
+def score(profile: Profile, store: Store, found: Attempt) -> None:
+    """Score the feasible rows and pick the best; an error counts only where there is a choice."""
+    assert found.opening is not None
+    feasible = Feasible(np.ones(len(found.feasible), dtype=np.int64))
+    scoring = score_rows(profile, found.opening.asks, Cluster(store, found.feasible), feasible)
+    if scoring.error is None:
+        found.best = found.feasible[scoring.totals == scoring.totals.max()]
+    elif len(found.feasible) == 1:
+        found.best = found.feasible
+    else:
+        found.message, found.feasible, found.infeasible = scoring.error, found.feasible[:0], {}
+        return
+    found.scoring = scoring
+
+
+def _by_name(store: Store, statuses: dict[int, Status]) -> list[tuple[int, Status]]:
+    return sorted(statuses.items(), key=lambda item: store.nodes[item[0]].name)
+
+
+def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filtering: Filtering) -> None:
+    opening = found.opening
+    assert opening is not None
+    candidates = np.ones(len(store.nodes), dtype=np.bool_)
+    if opening.names is not None:
+        candidates[:] = False
+        candidates[[store.row_of[name] for name in opening.names if name in store.row_of]] = True
+        found.infeasible.update(dict.fromkeys(np.flatnonzero(~candidates).tolist(), opening.outside))
+    passed = candidates & (filtering.first < 0)
+    crowded, refusals = with_nominated(profile, policy, store, found)
+    for row in np.flatnonzero(candidates & ~passed).tolist():
+        found.infeasible[row] = filtering.first_status(row)
+    for row, status in zip(crowded, refusals, strict=True):
+        if candidates[row] and status is not None:
+            passed[row] = False
+            found.infeasible[row] = status
+    rows = np.flatnonzero(passed)
+    found.feasible = rows[np.argsort([store.nodes[row].name for row in rows.tolist()], kind="stable")] if len(rows) else rows
+
+
+def with_nominated(
+    profile: Profile, policy: Policy, store: Store, found: Attempt, only: int | None = None
+) -> tuple[Sequence[int], Sequence[Status | None]]:
+    """Rows on which pods of at least the same priority are nominated, and what the filters say with those pods there."""
+    assert found.opening is not None
+    rows: list[int] = []
+    worlds: list[Supposition] = []
+    for name, pods in store.nominated.items():
+        row = store.row_of.get(name)
+        others = [pod for pod in pods.values() if counts_as_nominated(policy, found.pod, pod)]
+        if row is not None and others and only in (None, row):
+            rows.append(row)
+            worlds.append(Supposition(added=others))
+    if not rows:
+        return (), ()
+    filtering = filter_rows(profile, found.opening, Cluster(store).suppose(np.array(rows, dtype=np.intp), worlds))
+    return rows, [None if filtering.first[i] < 0 else filtering.first_status(i) for i in range(len(rows))]
+
+
+def counts_as_nominated(policy: Policy, pod: Pod, other: Pod) -> bool:
+    """Whether a nominated pod counts as running while another is tried (framework's addNominatedPods)."""
+    return other.key != pod.key and other.spec.priority >= pod.spec.priority and other.spec.scheduler_name in policy.profiles
+
+
+def _alone(profile: Profile, policy: Policy, store: Store, found: Attempt, row: int) -> Status | None:
+    """Why one node is refused, nominated pods counted, or None; PreFilter's narrowing does not matter."""
+    assert found.filtering is not None
+    _, refusals = with_nominated(profile, policy, store, found, only=row)
+    crowded = next((status for status in refusals if status is not None), None)
+    return crowded or (None if found.filtering.first[row] < 0 else found.filtering.first_status(row))

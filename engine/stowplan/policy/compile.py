@@ -1,0 +1,211 @@
+"""A configuration and plugins become a `Policy`, an immutable value that holds all that decisions need.
+
+Compilation is also the validation: it collects everything that is wrong, from the YAML to the args of a plugin, each
+finding at the place where it was written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from stowplan import profile as written
+from stowplan.plugins import IN_TREE, Plugin
+from stowplan.plugins.arguments import ARGS, NodeResourcesFitArgs, finish, written_form
+from stowplan.policy.expand import Effective, expand, report
+from stowplan.profile import Configuration, Origin, PluginConfig, Table, Tree, plain
+from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
+
+GROUP = "kubescheduler.config.k8s.io"
+FIT = "NodeResourcesFit"
+RULES = "stowplan.io/Rules"
+
+
+class PolicyError(Exception):
+    """The configuration cannot be used. `diagnostics` has at least one error; the text is all of them, rendered."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(render_all(self.diagnostics))
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The plugins that decide for the pods of one scheduler name."""
+
+    scheduler_name: str
+    points: Mapping[str, tuple[str, ...]]
+    """Names in running order, by extension point (`preFilter`)."""
+    weights: Mapping[str, int]
+    """Of the plugins at `score`."""
+    args: Mapping[str, object]
+    """By plugin name: a frozen args value, plain data for plugins that are not known here."""
+    plugins: Mapping[str, Plugin]
+    """All plugins that run somewhere, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A compiled configuration; `warnings` are the findings that did not refuse it."""
+
+    profiles: Mapping[str, Profile]
+    configuration: Configuration
+    warnings: tuple[Diagnostic, ...]
+
+
+def load(source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] = IN_TREE) -> Policy:
+    """The policy that a YAML or JSON text, a parsed document or (None) the default configuration describes.
+
+    Raises PolicyError with every finding if any of them is an error.
+    """
+    configuration, diagnostics = written.read(source)
+    if configuration is None:
+        raise PolicyError(diagnostics)
+    # what could not be read was replaced by a default, which is not to blame for what is wrong with it
+    unread = {diagnostic.span for diagnostic in diagnostics if diagnostic.code is Code.WRONG_TYPE and diagnostic.span}
+    profiles, found = _compile(configuration, plugins)
+    return _policy(configuration, profiles, diagnostics + [d for d in found if d.span not in unread])
+
+
+def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] = IN_TREE) -> Policy:
+    """The policy of a configuration that was read without errors. Raises PolicyError with every finding."""
+    profiles, diagnostics = _compile(configuration, plugins)
+    return _policy(configuration, profiles, diagnostics)
+
+
+def _policy(configuration: Configuration, profiles: list[Profile], diagnostics: list[Diagnostic]) -> Policy:
+    ordered = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
+    if has_errors(ordered):
+        raise PolicyError(ordered)
+    by_name = {profile.scheduler_name: profile for profile in profiles}
+    return Policy(MappingProxyType(by_name), configuration, tuple(ordered))
+
+
+def _compile(configuration: Configuration, plugins: Sequence[Plugin]) -> tuple[list[Profile], list[Diagnostic]]:
+    diagnostics = [_left_out(extender.origin, i) for i, extender in enumerate(configuration.extenders)]
+    ignored = tuple(r.name for e in configuration.extenders for r in e.managed_resources if r.ignored_by_scheduler)
+    profiles = []
+    for profile in configuration.profiles:
+        effective, found = expand(profile, plugins)
+        arguments = _Arguments(profile, effective, plugins)
+        args = arguments.read(ignored)
+        diagnostics += found + arguments.diagnostics
+        running = {name for names in effective.points.values() for name in names}
+        profiles.append(
+            Profile(
+                profile.scheduler_name or "",
+                MappingProxyType(effective.points),
+                MappingProxyType(effective.weights),
+                MappingProxyType(args),
+                MappingProxyType({plugin.name: plugin for plugin in plugins if plugin.name in running}),
+            )
+        )
+    return profiles, diagnostics + _queue_sort_differences(configuration, profiles)
+
+
+def _left_out(origin: Origin | None, index: int) -> Diagnostic:
+    message = "kube-scheduler asks this extender too; verdicts given here leave it out"
+    if origin is None:
+        return Diagnostic(Code.EXTENDER, Severity.WARNING, message, None, f"extenders[{index}]")
+    return origin.diagnostic(Code.EXTENDER, message, Severity.WARNING)
+
+
+def _queue_sort_differences(configuration: Configuration, profiles: list[Profile]) -> list[Diagnostic]:
+    """All profiles share one queue (`cfgValidator` of pkg/scheduler/profile)."""
+    found = []
+    first = profiles[0].points["queueSort"][:1]
+    for source, profile in zip(configuration.profiles[1:], profiles[1:], strict=True):
+        mine = profile.points["queueSort"][:1]
+        if not mine or not first:
+            continue  # reported already
+        if mine != first:
+            message = f'different queue sort plugins for profile "{profile.scheduler_name}": "{mine[0]}", first: "{first[0]}"'
+            found.append(report(source, ("plugins", "queueSort"), Code.QUEUE_SORT, message))
+        elif source.args_of(mine[0]) != configuration.profiles[0].args_of(mine[0]):
+            message = f'different queue sort plugin args for profile "{profile.scheduler_name}"'
+            found.append(report(source, ("pluginConfig",), Code.QUEUE_SORT, message))
+    return found
+
+
+class _Arguments:
+    """Reads the args of one profile's plugins."""
+
+    def __init__(self, profile: written.Profile, effective: Effective, plugins: Sequence[Plugin]) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._profile = profile
+        self._effective = effective
+        self._plugins = {plugin.name: plugin for plugin in plugins}
+
+    def read(self, ignored: tuple[str, ...]) -> dict[str, object]:
+        """Args by plugin name: as configured, else the defaults. Resources `ignored` by extenders replace the Fit plugin's."""
+        args: dict[str, object] = {name: plugin.args() for name, plugin in self._plugins.items() if name in self._effective.enabled}
+        for index, config in enumerate(self._profile.plugin_config):
+            args[config.name] = self._entry(index, config, ignored)
+        if ignored and isinstance(fit := args.get(FIT), NodeResourcesFitArgs):
+            args[FIT] = dataclasses.replace(fit, ignored_resources=ignored)
+        elif ignored:
+            message = "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"
+            note = "an extender manages resources that are ignored by the scheduler, so the plugin must be configured"
+            self.diagnostics.append(report(self._profile, ("pluginConfig",), Code.NO_FIT_ARGS, message, note))
+        return args
+
+    def _entry(self, index: int, config: PluginConfig, ignored: tuple[str, ...]) -> object:
+        path: Path = ("pluginConfig", index)
+        kind = ARGS.get(config.name)
+        if kind is None:
+            return self._opaque(path, config)
+        tree = self._of_kind((*path, "args"), config.name, config.args)
+        form, found = written.decode(written_form(kind), self._origin((*path, "args")), tree)
+        self.diagnostics += found
+        args, problems = finish(form)
+        # upstream overwrites the names before it looks at them
+        relevant = [p for p in problems if not (ignored and p.path[0] == "ignoredResources")]
+        # upstream registers the validation of this plugin under a wrong name: unless the plugin runs, nobody notices
+        unnoticed = config.name == FIT and FIT not in self._effective.enabled
+        severity = Severity.WARNING if unnoticed else Severity.ERROR
+        if not found:
+            self.diagnostics += [self._problem(problem.under(*path, "args"), severity) for problem in relevant]
+        return args
+
+    def _origin(self, path: Path) -> Origin:
+        return self._profile.origin.under(*path) if self._profile.origin else Origin(written.Leaf(None, None), path)
+
+    def _problem(self, problem: Problem, severity: Severity) -> Diagnostic:
+        if self._profile.origin is None:
+            return Diagnostic(problem.kind.code, severity, problem.message, None, show_path(problem.path))
+        return self._profile.origin.problem(problem, severity)
+
+    def _opaque(self, path: Path, config: PluginConfig) -> object:
+        """Args that nobody here understands; kube-scheduler keeps them for a plugin that may be built in elsewhere."""
+        plugin = self._plugins.get(config.name)
+        if config.name == RULES:
+            message = "rules are not supported yet in this version"
+            self.diagnostics.append(self._origin(path).diagnostic(Code.RULES, message))
+        elif plugin is not None and config.args is not None:
+            self._warn((*path, "name"), f'plugin "{config.name}" takes no args: these are ignored')
+        elif plugin is None:
+            self._warn((*path, "name"), f'plugin "{config.name}" is not known here: its args are not checked')
+        if plugin is not None:
+            return plugin.args()
+        return plain(config.args) if config.args is not None else None
+
+    def _warn(self, path: Path, message: str) -> None:
+        self.diagnostics.append(self._origin(path).diagnostic(Code.UNUSED_ARGS, message, Severity.WARNING))
+
+    def _of_kind(self, path: Path, name: str, tree: Tree | None) -> Tree | None:
+        """The args without `apiVersion` and `kind`, which may be left out and must be right if they are not."""
+        if not isinstance(tree, Table):
+            return tree
+        mine = {"apiVersion": f"{GROUP}/v1", "kind": f"{name}Args"}
+        given = {key: str((plain(tree.fields[key]) if key in tree.fields else None) or mine[key]) for key in mine}
+        if given["kind"] != mine["kind"] and given["kind"].removesuffix("Args") in ARGS:
+            message = f"args for plugin {name} were not of type {mine['kind']}.{GROUP}, got {given['kind']}.{GROUP}"
+            self.diagnostics.append(self._origin((*path, "kind")).diagnostic(Code.ARGS_KIND, message))
+        elif given != mine:
+            wrong = "kind" if given["kind"] != mine["kind"] else "apiVersion"
+            message = f'no kind "{given["kind"]}" is registered for version "{given["apiVersion"]}"'
+            self.diagnostics.append(self._origin((*path, wrong)).diagnostic(Code.ARGS_KIND, message))
+        return tree.without(*mine)

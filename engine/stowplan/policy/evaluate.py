@@ -1,0 +1,226 @@
+"""One pod against the rows of a cluster: the whole pipeline, every plugin's answer kept.
+
+Functions here run the same for all rows, for the rows that changed and for one representative row of a group; what they
+return is what `explain` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stowplan.objects import Pod
+from stowplan.plugins.plugin import IGNORED, Code, Feasible, Plugin, Reason, Refusal, Rejections, ScoringError
+from stowplan.policy.compile import Profile
+from stowplan.policy.decision import SKIP, SUCCESS, Status
+from stowplan.state import Cluster, Mask, Numbers, Rows
+
+
+@dataclass(slots=True)
+class Opening:
+    """What PreFilter found out: asks by plugin, statuses, and whether the pod is refused or narrowed."""
+
+    asks: dict[str, Any] = field(default_factory=dict)
+    statuses: dict[str, Status] = field(default_factory=dict)
+    skipped: set[str] = field(default_factory=set)
+    refusal: Status | None = None
+    names: frozenset[str] | None = None
+    narrowing: list[str] = field(default_factory=list)
+
+    @property
+    def outside(self) -> Status:
+        """Status of the nodes that narrowing leaves out."""
+        return Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowing))}]",))
+
+    def narrow(self, plugin: str, names: frozenset[str]) -> None:
+        """Keep only the named nodes; an empty rest refuses the pod."""
+        self.narrowing.append(plugin)
+        self.names = names if self.names is None else self.names & names
+        if not self.names:
+            culprits = sorted(self.narrowing)
+            text = (
+                f"node(s) didn't satisfy plugin {culprits[0]}"
+                if len(culprits) == 1
+                else f"node(s) didn't satisfy plugin(s) [{' '.join(culprits)}] simultaneously"
+            )
+            self.refusal = Status(Code.UNRESOLVABLE, (text,))
+
+
+def ask_all(profile: Profile, pod: Pod, cluster: Cluster) -> dict[str, Any]:
+    """What the pod wants of each plugin that takes part; None where a plugin has nothing to say."""
+    return {name: plugin.asks(pod, profile.args[name], cluster) for name, plugin in profile.plugins.items()}
+
+
+def open_pod(profile: Profile, asks: Mapping[str, Any], cluster: Cluster) -> Opening:
+    """Run PreFilter. Every plugin is asked, also after a refusal; `refusal` and `names` are those of the chain."""
+    opening = Opening(dict(asks))
+    for name in profile.points["preFilter"]:
+        plugin, ask = profile.plugins[name], asks[name]
+        status = _prefilter(plugin, ask, cluster)
+        opening.statuses[name] = status
+        if status.code is Code.SKIP:
+            opening.skipped.add(name)
+        if opening.refusal is not None and opening.refusal.code is not Code.UNSCHEDULABLE:
+            continue
+        if status.code is not Code.SUCCESS:
+            if status.code is not Code.SKIP:
+                opening.refusal = Status(status.code, status.reasons, name)
+        elif status.nodes is not None:
+            opening.narrow(name, frozenset(status.nodes))
+    return opening
+
+
+def _prefilter(plugin: Plugin, ask: Any, cluster: Cluster) -> Status:
+    if ask is None or plugin.rejects is None or plugin.rejects(ask, cluster.rows(NO_ROWS)) is None:
+        return SKIP
+    refusal: Refusal | None = plugin.refuses(ask, cluster) if plugin.refuses else None
+    if refusal is not None:
+        return Status(refusal.code, tuple(sorted(refusal.reasons)))
+    names = plugin.narrows(ask) if plugin.narrows else None
+    return SUCCESS if names is None else Status(Code.SUCCESS, nodes=tuple(sorted(names)))
+
+
+NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
+
+
+@dataclass(slots=True)
+class Filtering:
+    """Every filter's answer over the rows of one view."""
+
+    names: Sequence[str]
+    """filters that were asked, in order"""
+    rejections: dict[str, Rejections]
+    rejected: dict[str, Mask]
+    first: Numbers
+    """index into `names` of the first filter that rejects the row, -1 where all let it pass"""
+    final: dict[str, Mask]
+
+    def status(self, name: str, place: int) -> Status:
+        """What one filter says of the asked row at `place`."""
+        found = [reason for reason, mask in self.rejections[name].items() if mask[place]]
+        if not found:
+            return SUCCESS
+        code = Code.UNSCHEDULABLE
+        if any(reason.error for reason in found):
+            code = Code.ERROR
+        elif any(reason.final for reason in found) or (name in self.final and self.final[name][place]):
+            code = Code.UNRESOLVABLE
+        return Status(code, tuple(sorted(reason.text for reason in found)), name)
+
+    def first_status(self, place: int) -> Status:
+        """What the first rejecting filter says of the asked row at `place`."""
+        return self.status(self.names[int(self.first[place])], place)
+
+
+def filter_rows(profile: Profile, opening: Opening, cluster: Cluster) -> Filtering:
+    """Ask every filter that did not skip about every row of the view."""
+    names = [name for name in profile.points["filter"] if name not in opening.skipped]
+    rejections: dict[str, Rejections] = {}
+    rejected: dict[str, Mask] = {}
+    final: dict[str, Mask] = {}
+    first = np.full(cluster.size, -1, dtype=np.int64)
+    for index, name in enumerate(names):
+        plugin, ask = profile.plugins[name], opening.asks[name]
+        rejections[name] = answer(profile, plugin, ask, cluster)
+        rejected[name] = mask = any_of(rejections[name], cluster.size)
+        first[mask & (first < 0)] = index
+        if plugin.final is not None and mask.any():
+            final[name] = plugin.final(ask, cluster)
+    return Filtering(names, rejections, rejected, first, final)
+
+
+def answer(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster) -> Rejections:
+    """What one filter rejects; nothing where it has nothing to say."""
+    if (fault := lost_state(profile, plugin, "filter")) is not None:
+        return {Reason(fault, error=True): np.ones(cluster.size, dtype=np.bool_)}
+    return (plugin.rejects(ask, cluster) if plugin.rejects and ask is not None else None) or {}
+
+
+BEFORE = {"filter": "preFilter", "preScore": "preFilter", "score": "preScore"}
+
+
+def lost_state(profile: Profile, plugin: Plugin, point: str) -> str | None:
+    """Why the plugin fails at a point of this profile: the point before, which prepares for it, is left out."""
+    fault = plugin.stateless.get(point)
+    return fault if fault and plugin.name in profile.points[point] and plugin.name not in profile.points[BEFORE[point]] else None
+
+
+def any_of(rejections: Mapping[Reason, Mask], size: int) -> Mask:
+    """Rows that at least one reason rejects."""
+    masks = list(rejections.values())
+    if not masks:
+        return np.zeros(size, dtype=np.bool_)
+    return masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
+
+
+@dataclass(slots=True)
+class Scored:
+    """One score plugin's answer over the rows of one view."""
+
+    weight: int
+    raw: Numbers
+    normalised: Numbers
+
+
+@dataclass(slots=True)
+class Scoring:
+    """Every score plugin's answer; `error` ends the attempt unless there is a single feasible node."""
+
+    skipped: dict[str, bool] = field(default_factory=dict)
+    """PreScore by plugin, in order: True where it was skipped"""
+    scores: dict[str, Scored] = field(default_factory=dict)
+    totals: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    error: str | None = None
+
+
+def score_rows(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, feasible: Feasible) -> Scoring:
+    """Score every row of the view, all of them feasible. A profile without score plugins gives each node 1."""
+    scoring = Scoring()
+    if not profile.points["score"]:
+        scoring.totals = np.ones(cluster.size, dtype=np.int64)
+        return scoring
+    raws: dict[str, Numbers | None] = {}
+    try:
+        for name in dict.fromkeys((*profile.points["preScore"], *profile.points["score"])):
+            raws[name] = raw_scores(profile, profile.plugins[name], asks[name], cluster, feasible)
+    except ScoringError as error:
+        scoring.error = str(error)
+        return scoring
+    scoring.skipped = {name: raws[name] is None for name in profile.points["preScore"]}
+    scoring.totals = np.zeros(cluster.size, dtype=np.int64)
+    for name in profile.points["score"]:
+        raw = raws[name]
+        if raw is None:
+            continue
+        weight, normalised = profile.weights[name], normalise(profile.plugins[name], asks[name], raw, feasible)
+        scoring.scores[name] = Scored(weight, np.where(raw == IGNORED, 0, raw), normalised)
+        scoring.totals += weight * normalised
+    return scoring
+
+
+def normalise(plugin: Plugin, ask: Any, raw: Numbers, feasible: Feasible) -> Numbers:
+    """Scores of one plugin in 0..100; rows that take no part get 0."""
+    if plugin.normalise is None:
+        return raw
+    ignored = raw == IGNORED
+    scores = plugin.normalise(ask, raw, feasible)
+    return np.where(ignored, 0, scores) if ignored.any() else scores
+
+
+def raw_scores(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster, feasible: Feasible) -> Numbers | None:
+    """Raw scores of one plugin; None where it skips. Raises ScoringError with the text of the whole attempt's failure."""
+    prepared = plugin.name in profile.points["preScore"]
+    try:
+        if (fault := lost_state(profile, plugin, "preScore")) is not None:
+            raise ScoringError(fault)
+        raw = plugin.scores(ask, cluster, feasible) if plugin.scores and ask is not None else None
+    except ScoringError as error:
+        raise ScoringError(f'running PreScore plugin "{plugin.name}": {error}') from None
+    if (fault := lost_state(profile, plugin, "score")) is not None:
+        raise ScoringError(f'running Score plugins: plugin "{plugin.name}" failed with: {fault}')
+    if raw is None and not prepared and "preScore" in plugin.points:
+        return np.zeros(cluster.size, dtype=np.int64)  # only PreScore can skip
+    return raw

@@ -1,0 +1,235 @@
+"""Which plugins run at which extension point, in which order and with which weights.
+
+A profile says how it differs from the default set; this is kube-scheduler's way to the effective lists, in two stages:
+what the user wrote is merged into the defaults (`mergePlugins`), then `multiPoint` is spread over the extension points
+(`expandMultiPointPlugins`). Texts are those of `frameworkruntime.NewFramework`; every mistake is reported, not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stowplan.profile import POINTS, PluginSet, Profile
+from stowplan.profile.decode import did_you_mean
+from stowplan.text import Code, Diagnostic, Path, Severity, show_path
+
+MULTI_POINT = "multiPoint"
+REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+_NEVER_CHECKED_FOR_REMOVED = frozenset({MULTI_POINT, "placementGenerate", "placementScore"})
+_HIGHEST_SCORE = 100
+_INT64 = 2**64
+
+
+class Pluggable(Protocol):
+    """What must be known of a plugin here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def points(self) -> frozenset[str]: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def default(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The lists that run. `points` has every extension point; the weights are those of the plugins that score."""
+
+    points: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, int]
+    placement_weights: Mapping[str, int]
+    enabled: frozenset[str]
+    """Every plugin that is listed anywhere, also if it ends up nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A plugin in a list, and where the list was written."""
+
+    name: str
+    weight: int
+    path: Path
+
+
+def expand(profile: Profile, plugins: Sequence[Pluggable]) -> tuple[Effective, list[Diagnostic]]:
+    """The effective lists of a profile, and what is wrong with them; `plugins` are all that exist, in default order."""
+    return _Expansion(profile, plugins).run()
+
+
+def interface(point: str) -> str:
+    """Kubernetes' name of what a plugin implements to run at a point: `preFilter` -> `PreFilterPlugin`."""
+    return f"{point[0].upper()}{point[1:]}Plugin"
+
+
+def report(profile: Profile, path: Path, code: Code, message: str, *notes: str) -> Diagnostic:
+    """An error at a path inside a profile."""
+    if profile.origin is None:
+        return Diagnostic(code, Severity.ERROR, message, None, show_path(path), notes)
+    return profile.origin.under(*path).diagnostic(code, message, Severity.ERROR, *notes)
+
+
+class _Expansion:
+    def __init__(self, profile: Profile, plugins: Sequence[Pluggable]) -> None:
+        self._profile = profile
+        self._known = {plugin.name: plugin for plugin in plugins}
+        self._sets = dict(profile.plugins.items())
+        self._everywhere = _merged(self._sets[MULTI_POINT], [plugin for plugin in plugins if plugin.default])
+        self._diagnostics: list[Diagnostic] = []
+        self._blamed: set[str] = set()
+
+    def run(self) -> tuple[Effective, list[Diagnostic]]:
+        self._check_removed()
+        explicit = {point: self._explicit(point) for point in POINTS}
+        self._check_everywhere()
+        points = {point: self._spread(point, explicit[point]) for point in POINTS}
+        self._check_structure(points)
+        effective = Effective(
+            points,
+            self._weights("score", points["score"], "score plugins"),
+            self._weights("placementScore", points["placementScore"], "placement score plugins"),
+            frozenset(e.name for e in self._everywhere) | {e.name for s in self._sets.values() for e in s.enabled},
+        )
+        return effective, self._diagnostics
+
+    def _report(self, path: Path, code: Code, message: str, *notes: str) -> None:
+        self._diagnostics.append(report(self._profile, path, code, message, *notes))
+
+    def _check_removed(self) -> None:
+        version = "kubescheduler.config.k8s.io/v1"
+        sentence = f'was invalid in version "{version}" (KubeSchedulerConfiguration is version "{version}")'
+        written = [e for p, s in self._sets.items() if p not in _NEVER_CHECKED_FOR_REMOVED for e in _entries(p, s)]
+        written += [_Entry(config.name, 0, ("pluginConfig", index)) for index, config in enumerate(self._profile.plugin_config)]
+        for entry in written:
+            if entry.name in REMOVED:
+                message = f'Invalid value: "{entry.name}": {sentence}'
+                self._report(entry.path, Code.REMOVED_PLUGIN, message, "NodeVolumeLimits does its work")
+
+    def _exists(self, entry: _Entry, point: str) -> bool:
+        if entry.name in self._known:
+            return True
+        if entry.name in REMOVED and point not in _NEVER_CHECKED_FOR_REMOVED and MULTI_POINT not in entry.path:
+            return False
+        guess = did_you_mean(entry.name, self._known) or "it is not one of kube-scheduler's own plugins"
+        message = f'{interface(point)} "{entry.name}" does not exist'
+        self._report((*entry.path, "name"), Code.NO_SUCH_PLUGIN, message, guess)
+        return False
+
+    def _explicit(self, point: str) -> list[str]:
+        """The names that a profile lists at a point itself (`updatePluginList`)."""
+        names: list[str] = []
+        for entry in _entries(point, self._sets[point]):
+            path: Path = (*entry.path, "name")
+            if not self._exists(entry, point):
+                continue
+            if point not in self._known[entry.name].points:
+                message = f'plugin "{entry.name}" does not extend {interface(point)} plugin'
+                self._report(path, Code.WRONG_POINT, message, self._where(entry.name))
+            elif entry.name in names:
+                message = f'plugin "{entry.name}" already registered as "{interface(point)}"'
+                self._report(path, Code.ENABLED_TWICE, message)
+            else:
+                names.append(entry.name)
+        return names
+
+    def _where(self, name: str) -> str:
+        points = [point for point in POINTS if point in self._known[name].points]
+        return f"it runs at {', '.join(points)}"
+
+    def _check_everywhere(self) -> None:
+        """Names in multiPoint that exist nowhere, once each; upstream stops at the first point, PreFilter."""
+        open_points = [p for p in ("preFilter", *POINTS) if not _closed(self._sets[p])]
+        for entry in self._everywhere:
+            self._exists(entry, open_points[0] if open_points else "preFilter")
+
+    def _spread(self, point: str, explicit: list[str]) -> tuple[str, ...]:
+        """The final list of a point: overrides of multiPoint, the rest of multiPoint, the rest of the explicit list."""
+        if not self._everywhere or _closed(self._sets[point]):
+            return tuple(explicit)
+        disabled = {entry.name for entry in self._sets[point].disabled}
+        listed = {entry.name for entry in self._sets[point].enabled}
+        overridden: set[str] = set()
+        spread: list[str] = []
+        for entry in self._everywhere:
+            plugin = self._known.get(entry.name)
+            if plugin is None or point not in plugin.points or entry.name in disabled:
+                continue
+            if entry.name in listed:
+                overridden.add(entry.name)
+            elif entry.name in spread:
+                self._twice(entry, point)
+            else:
+                spread.append(entry.name)
+        first = [name for name in explicit if name in overridden]
+        return (*first, *spread, *(name for name in explicit if name not in overridden))
+
+    def _twice(self, entry: _Entry, point: str) -> None:
+        if entry.name not in self._blamed:
+            self._blamed.add(entry.name)
+            message = f'plugin "{entry.name}" already registered as "{interface(point)}"'
+            self._report((*entry.path, "name"), Code.ENABLED_TWICE, message)
+
+    def _weights(self, point: str, running: tuple[str, ...], subject: str) -> dict[str, int]:
+        """Weights of the plugins running at a point; the point's own list comes before multiPoint (`getValidScoreWeights`)."""
+        weights: dict[str, int] = {}
+        total = 0
+        for entry in (*_entries(point, self._sets[point]), *self._everywhere):
+            plugin = self._known.get(entry.name)
+            if plugin is None or point not in plugin.points or entry.name in weights:
+                continue
+            weight = weights[entry.name] = entry.weight or 1
+            # int64 as upstream: after a negative sum the difference wraps, which is what refuses negative weights
+            if weight * _HIGHEST_SCORE > _wrap(_INT64 // 2 - 1 - total):
+                message = f"{subject}: total score of Score plugins could overflow"
+                notes = ["a negative weight must not come first"] if total < 0 else []
+                self._report(entry.path, Code.WEIGHT_OVERFLOW, message, *notes)
+                break
+            total += weight * _HIGHEST_SCORE
+        return {name: weights.get(name, 1) for name in running}
+
+    def _check_structure(self, points: Mapping[str, tuple[str, ...]]) -> None:
+        named = f'profile with scheduler name "{self._profile.scheduler_name or ""}"'
+        sorts = len(points["queueSort"])
+        if sorts != 1:
+            message = f"only one queue sort plugin required for {named}, but got {sorts}"
+            self._report(("plugins", "queueSort"), Code.QUEUE_SORT, message)
+        if not points["bind"]:
+            self._report(("plugins", "bind"), Code.NO_BIND, f"at least one bind plugin is needed for {named}")
+        if len(points["placementGenerate"]) > 1:
+            message = f"at most one placement generate plugin is allowed for {named}"
+            self._report(("plugins", "placementGenerate"), Code.PLACEMENT_GENERATE, message)
+
+
+def _entries(point: str, plugins: PluginSet) -> list[_Entry]:
+    return [_Entry(entry.name, entry.weight, ("plugins", point, "enabled", index)) for index, entry in enumerate(plugins.enabled)]
+
+
+def _closed(plugins: PluginSet) -> bool:
+    return any(entry.name == "*" for entry in plugins.disabled)
+
+
+def _merged(written: PluginSet, defaults: Iterable[Pluggable]) -> list[_Entry]:
+    """What runs at multiPoint: the defaults, replaced in place where re-configured, then what else is enabled."""
+    entries = _entries(MULTI_POINT, written)
+    if _closed(written):
+        return entries
+    disabled = {entry.name for entry in written.disabled}
+    # of a name that is written twice only the last replaces the default; the other is appended and found to be one too many
+    last = {entry.name: entry for entry in entries}
+    merged, consumed = [], set()
+    for plugin in defaults:
+        if plugin.name in disabled:
+            continue
+        replacement = last.get(plugin.name)
+        if replacement is not None:
+            consumed.add(replacement.path)
+        merged.append(replacement or _Entry(plugin.name, plugin.weight, ("plugins", MULTI_POINT)))
+    return merged + [entry for entry in entries if entry.path not in consumed]
+
+
+def _wrap(number: int) -> int:
+    """As a signed integer of 64 bits."""
+    return (number + _INT64 // 2) % _INT64 - _INT64 // 2

@@ -1,0 +1,122 @@
+"""Explanations: what the pipeline found out, for every node and every plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.policy.attempt import Attempt, attempt
+from stowplan.policy.compile import Policy, Profile
+from stowplan.state import Numbers, Store
+
+API_VERSION = "stowplan.io/v1alpha1"
+POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Every pending pod judged against the same cluster. Iterating computes one pod at a time."""
+
+    policy: Policy
+    store: Store
+    pods: tuple[str, ...]
+    """keys of the pods asked about, in the order of the input"""
+
+    def __iter__(self) -> Iterator[Attempt]:
+        for key in self.pods:
+            yield attempt(self.policy, self.store, self.store.pending[key])
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"profiles": {...}, "pods": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Explanation",
+            "profiles": profiles_json(self.policy),
+            "pods": [attempt_json(found, self.store) for found in self],
+        }
+
+
+def explain(policy: Policy, cluster: Store, pods: Iterable[str] | None = None) -> Explanation:
+    """Judge pending pods (all, or those whose `namespace/name` is given) on every node, each for itself.
+
+    Raises KeyError for a pod that is not pending.
+    """
+    keys = tuple(cluster.pending) if pods is None else tuple(pods)
+    for key in keys:
+        cluster.pending[key]
+    return Explanation(policy, cluster, keys)
+
+
+def profiles_json(policy: Policy) -> dict[str, Any]:
+    """Effective plugins of each profile."""
+    return {name: _profile_json(profile) for name, profile in policy.profiles.items()}
+
+
+def _profile_json(profile: Profile) -> dict[str, Any]:
+    points: dict[str, Any] = {point: list(profile.points[point]) for point in POINTS}
+    return points | {"weights": {name: profile.weights[name] for name in profile.points["score"]}}
+
+
+def attempt_json(found: Attempt, store: Store) -> dict[str, Any]:
+    """One pod in the shape of a golden: empty members are left out."""
+    names = [node.name for node in store.nodes]
+    answer: dict[str, Any] = {"pod": found.pod.key, "profile": found.profile}
+    if found.skipped is not None:
+        answer["skipped"] = found.skipped
+    if found.pre_enqueue:
+        answer["preEnqueue"] = {name: status.to_json() for name, status in found.pre_enqueue.items()}
+    if found.opening is None or found.filtering is None:
+        return answer
+    answer["preFilter"] = {name: status.to_json() for name, status in found.opening.statuses.items()}
+    answer["filters"] = _filters_json(found, names)
+    if len(found.feasible):
+        answer["feasible"] = [names[row] for row in found.feasible.tolist()]
+    if found.infeasible:
+        answer["infeasible"] = {names[row]: status.to_json() for row, status in found.infeasible.items()}
+    answer |= _scores_json(found, names)
+    if found.message is not None:
+        answer["message"] = found.message
+    return answer
+
+
+def _filters_json(found: Attempt, names: list[str]) -> dict[str, Any]:
+    assert found.opening is not None
+    assert found.filtering is not None
+    filters: dict[str, Any] = {}
+    for name in found.filtering.names:
+        status = found.opening.statuses.get(name)
+        if status is not None and status.code.value != "Success":
+            continue
+        rejected = found.filtering.rejected[name].nonzero()[0].tolist()
+        filters[name] = {names[row]: _without_plugin(found.filtering.status(name, row).to_json()) for row in rejected}
+    return filters
+
+
+def _without_plugin(status: dict[str, Any]) -> dict[str, Any]:
+    status.pop("plugin", None)
+    return status
+
+
+def _scores_json(found: Attempt, names: list[str]) -> dict[str, Any]:
+    scoring, answer = found.scoring, {}
+    if scoring is None:
+        return {}
+    nodes = [names[row] for row in found.feasible.tolist()]
+    if scoring.error is not None:
+        answer["scoreError"] = scoring.error
+    else:
+        if scoring.skipped:
+            answer["preScore"] = {name: "Skip" if skipped else "Success" for name, skipped in scoring.skipped.items()}
+        if scoring.scores:
+            answer["scores"] = {
+                name: {"weight": s.weight, "raw": _by_node(nodes, s.raw), "normalized": _by_node(nodes, s.normalised)}
+                for name, s in scoring.scores.items()
+            }
+        answer["totals"] = _by_node(nodes, scoring.totals)
+    answer["best"] = [names[row] for row in found.best.tolist()]
+    return answer
+
+
+def _by_node(nodes: list[str], numbers: Numbers) -> dict[str, int]:
+    return dict(zip(nodes, numbers.tolist(), strict=True))

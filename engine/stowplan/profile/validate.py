@@ -1,0 +1,129 @@
+"""What a configuration must not say, plugins aside (`ValidateKubeSchedulerConfiguration`); the texts are upstream's."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from stowplan.objects.amounts import is_extended
+from stowplan.objects.qualified import key_faults
+from stowplan.profile.model import Configuration, Extender, LeaderElection, PluginSet, Profile
+from stowplan.text import Kind, Path, Problem
+
+PERCENT = 100
+
+
+def problems(configuration: Configuration) -> Iterator[Problem]:
+    """Every validation error of a configuration whose defaults are set, with full paths."""
+    if configuration.client_connection.burst < 0:
+        burst = configuration.client_connection.burst
+        yield _invalid(("clientConnection", "burst"), burst, "must be non-negative")
+    for problem in _leader_election(configuration.leader_election):
+        yield problem.under("leaderElection")
+    yield from _numbers(configuration)
+    yield from _profiles(configuration.profiles)
+    yield from _extenders(configuration.extenders)
+
+
+def _invalid(path: Path, value: Any, detail: str) -> Problem:
+    return Problem(path, Kind.INVALID, detail, value)
+
+
+def _numbers(configuration: Configuration) -> Iterator[Problem]:
+    initial, longest = configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds
+    if configuration.parallelism <= 0:
+        yield _invalid(("parallelism",), configuration.parallelism, "should be an integer value greater than zero")
+    yield from _percentage((), configuration.percentage_of_nodes_to_score)
+    if initial <= 0:
+        yield _invalid(("podInitialBackoffSeconds",), initial, "must be greater than 0")
+    if longest < initial:
+        detail = "must be greater than or equal to PodInitialBackoffSeconds"
+        yield _invalid(("podMaxBackoffSeconds",), longest, detail)
+
+
+def _percentage(parent: Path, percentage: int | None) -> Iterator[Problem]:
+    if percentage is not None and not 0 <= percentage <= PERCENT:
+        yield _invalid((*parent, "percentageOfNodesToScore"), percentage, "not in valid range [0-100]")
+
+
+def _leader_election(election: LeaderElection) -> Iterator[Problem]:
+    if not election.leader_elect:
+        return
+    durations = (
+        ("leaseDuration", election.lease_duration),
+        ("renewDeadline", election.renew_deadline),
+        ("retryPeriod", election.retry_period),
+    )
+    for name, duration in durations:
+        if duration.total_seconds() <= 0:
+            yield _invalid((name,), f"{duration.total_seconds():g}s", "must be greater than zero")
+    if election.lease_duration <= election.renew_deadline:
+        deadline = f"{election.renew_deadline.total_seconds():g}s"
+        yield _invalid(("leaseDuration",), deadline, "must be greater than `RenewDeadline`")
+    if election.resource_lock != "leases":
+        yield _invalid(("resourceLock",), election.resource_lock, 'resourceLock value must be "leases"')
+
+
+def _profiles(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, profile in enumerate(profiles):
+        path: Path = ("profiles", index)
+        name = profile.scheduler_name
+        if not name:
+            yield Problem((*path, "schedulerName"), Kind.REQUIRED)
+        if (name or "") in seen:
+            yield Problem((*path, "schedulerName"), Kind.DUPLICATE, value=name or "")
+        seen.add(name or "")
+        yield from _percentage(path, profile.percentage_of_nodes_to_score)
+        configured: set[str] = set()
+        for position, entry in enumerate(profile.plugin_config):
+            if entry.name in configured:
+                yield Problem((*path, "pluginConfig", position), Kind.DUPLICATE, value=entry.name)
+            configured.add(entry.name)
+    yield from _common_queue_sort(profiles)
+
+
+def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
+    """All profiles share one queue, so they must agree on its order (`validateCommonQueueSort`)."""
+    first = profiles[0].plugins.queue_sort
+    if len(first.enabled) > 1:
+        path: Path = ("profiles", 0, "plugins", "queueSort", "enabled")
+        yield _invalid(path, len(first.enabled), "only one queue sort plugin can be enabled")
+    name = first.enabled[0].name if first.enabled else ""
+    args = profiles[0].args_of(name)
+    for index, profile in enumerate(profiles[1:], 1):
+        if profile.plugins.queue_sort != first:
+            shown = _shown(profile.plugins.queue_sort)
+            yield _invalid(("profiles", index, "plugins", "queueSort"), shown, "must be the same for all profiles")
+        if name and any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != args:
+            path = ("profiles", index, "pluginConfig")
+            yield _invalid(path, profile.args_of(name), "queueSort must be the same for all profiles")
+
+
+def _shown(plugins: PluginSet) -> dict[str, Any]:
+    return {key: [entry["name"] for entry in entries] for key, entries in dataclasses.asdict(plugins).items()}
+
+
+def _extenders(extenders: tuple[Extender, ...]) -> Iterator[Problem]:
+    managed: set[str] = set()
+    for index, extender in enumerate(extenders):
+        path: Path = ("extenders", index)
+        if extender.prioritize_verb and extender.weight <= 0:
+            yield _invalid((*path, "weight"), extender.weight, "must have a positive weight applied to it")
+        for position, resource in enumerate(extender.managed_resources):
+            where: Path = (*path, "managedResources", position, "name")
+            for detail in _extended_resource_errors(resource.name):
+                yield _invalid(where, resource.name, detail)
+            if resource.name in managed:
+                yield _invalid(where, resource.name, "duplicate extender managed resource name")
+            managed.add(resource.name)
+    binders = sum(bool(extender.bind_verb) for extender in extenders)
+    if binders > 1:
+        found = f"found {binders} extenders implementing bind"
+        yield _invalid(("extenders",), found, "only one extender can implement bind")
+
+
+def _extended_resource_errors(name: str) -> list[str]:
+    """What keeps a name from being that of an extended resource (`validateExtendedResourceName`)."""
+    return key_faults(name) or ([] if is_extended(name) else ["is an invalid extended resource name"])

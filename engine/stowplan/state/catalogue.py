@@ -1,0 +1,42 @@
+"""The list of all columns that plugins can read."""
+
+from __future__ import annotations
+
+from stowplan.objects import Amounts, HostPort, Labels, Pod, Taint
+from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
+from stowplan.state.images import Images, ImageStorage
+from stowplan.state.pods import Matching, PodTable, Terms, TermTable
+
+ONE_POD = Amounts.of({"pods": 1})
+
+
+def _nonzero(pod: Pod) -> Amounts:
+    cpu, memory = pod.nonzero
+    return Amounts.of({"cpu": cpu, "memory": memory})
+
+
+NAME: Column[Coded[str]] = Column("name", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.name))
+UNSCHEDULABLE: Column[Coded[bool]] = Column(
+    "unschedulable", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.unschedulable)
+)
+TAINTS: Column[Coded[tuple[Taint, ...]]] = Column("taints", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.taints))
+LABELS: Column[Coded[Labels]] = Column("labels", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.labels))
+FEATURES: Column[Coded[frozenset[str]]] = Column(
+    "declared features", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.features)
+)
+ALLOCATABLE: Column[Amount] = Column("allocatable", Reach.NODE, lambda store: AmountStorage(store, lambda node: node.allocatable))
+IMAGES: Column[Images] = Column("images", Reach.NODE, ImageStorage)
+REQUESTED: Column[Amount] = Column("requested", Reach.ROW, lambda store: SumStorage(store, lambda pod: pod.requested))
+NONZERO_REQUESTED: Column[Amount] = Column("non-zero requested", Reach.ROW, lambda store: SumStorage(store, _nonzero))
+PODS: Column[Amount] = Column("pod count", Reach.ROW, lambda store: SumStorage(store, lambda _: ONE_POD))
+HOST_PORTS: Column[Coded[frozenset[HostPort]]] = Column(
+    "host ports", Reach.ROW, lambda store: SetStorage(store, lambda pod: pod.spec.host_ports)
+)
+
+MATCHING: Column[Matching] = Column("matching pods", Reach.DOMAIN, PodTable)
+TERMS: Column[Terms] = Column("affinity terms of pods", Reach.DOMAIN, TermTable)
+
+
+def label(key: str) -> Column[Coded[str | None]]:
+    """Value of one label, None where a node lacks it; a member of the family of LABELS."""
+    return Column(LABELS.family, Reach.NODE, lambda store: CodedStorage(store, lambda node: node.labels.get(key)), key)

@@ -1,0 +1,169 @@
+"""The read view of a store: some rows, possibly with pods supposed to have come or gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.objects import DeviceClass, Namespace, Node, Pod, Workload
+from stowplan.state.columns import Column, Numbers, Rows
+from stowplan.state.store import Store
+
+V = TypeVar("V")
+G = TypeVar("G", bound=np.generic)
+
+
+@dataclass(slots=True)
+class Supposition:
+    """A world of its own for one row: pods that are thought to have come to it or left it."""
+
+    added: Sequence[Pod] = ()
+    removed: Sequence[Pod] = ()
+
+
+class Versioned(Protocol):
+    """Something whose answers change when its version does."""
+
+    version: int
+
+
+class CodeSource(Protocol):
+    """A column that tells rows apart: equal codes, equal answers."""
+
+    def current(self) -> Numbers:
+        """Code of every row of the store, as it stands."""
+
+
+class Watch:
+    """What plugins that look beyond a row have touched: what tells rows apart for them, and what may change their answers."""
+
+    def __init__(self) -> None:
+        self.codes: dict[CodeSource, None] = {}
+        """everything ever touched that tells rows apart, in order of appearance"""
+        self._seen: dict[Versioned, int] = {}
+        self._counted = False
+        self._moved = False
+
+    def restart(self) -> None:
+        """Answers are about to be computed afresh."""
+        self._seen.clear()
+        self._counted = self._moved = False
+
+    def depends(self, thing: Versioned) -> None:
+        """The answers depend on this thing as it is now."""
+        self._seen[thing] = thing.version
+
+    def tells_apart(self, source: CodeSource) -> None:
+        """The answers differ between rows of different codes."""
+        self.codes.setdefault(source)
+
+    def counts_rows(self) -> None:
+        """The answers depend on the number of feasible rows."""
+        self._counted = True
+
+    def rows_changed(self) -> None:
+        """The number of feasible rows has changed."""
+        self._moved = True
+
+    def stale(self) -> bool:
+        """Whether anything that the answers depend on has changed since."""
+        return (self._counted and self._moved) or any(thing.version != version for thing, version in self._seen.items())
+
+
+class Cluster:
+    """Rows of a store as plugins see them. Cheap to make; valid until the store changes."""
+
+    __slots__ = ("_asked", "_store", "_supposed", "_views", "size", "watch")
+
+    def __init__(self, store: Store, asked: Rows | None = None, supposed: Sequence[Supposition] = (), watch: Watch | None = None) -> None:
+        self._store, self._asked, self._supposed, self.watch = store, asked, supposed, watch
+        self._views: dict[Column[Any], Any] = {}
+        self.size = len(store.nodes) if asked is None else len(asked)
+
+    def __getitem__(self, column: Column[V]) -> V:
+        """The column over the asked rows."""
+        view: V | None = self._views.get(column)
+        if view is None:
+            view = self._views[column] = self._store.storage(column).view(self)
+        return view
+
+    # Narrowing and supposing
+
+    def rows(self, rows: Rows) -> Cluster:
+        """The same cluster, asked about these rows of the store only."""
+        return Cluster(self._store, rows)
+
+    def suppose(self, rows: Rows, supposed: Sequence[Supposition]) -> Cluster:
+        """The same cluster, asked about these rows, each in a world where its supposition holds."""
+        return Cluster(self._store, rows, supposed)
+
+    # What columns need
+
+    @property
+    def capacity(self) -> int:
+        """Length of arrays over all rows."""
+        return self._store.capacity
+
+    @property
+    def asked(self) -> Rows:
+        """Row numbers of the asked rows."""
+        return np.arange(self.size, dtype=np.intp) if self._asked is None else self._asked
+
+    def gather(self, array: NDArray[G]) -> NDArray[G]:
+        """The asked rows of an array over all rows; may share memory with it."""
+        return array[: self.size] if self._asked is None else array[self._asked]
+
+    def supposed(self) -> list[tuple[int, Pod, int]]:
+        """(place among the asked rows, pod, +1 or -1) of every supposition."""
+        if not self._supposed:
+            return []
+        return [
+            (place, pod, sign)
+            for place, world in enumerate(self._supposed)
+            for pods, sign in ((world.removed, -1), (world.added, 1))
+            for pod in pods
+        ]
+
+    def pods_at(self, place: int) -> list[Pod]:
+        """Pods of the asked row at a place, suppositions included."""
+        pods = self._store.seats[int(self.asked[place])]
+        if not self._supposed:
+            return list(pods.values())
+        world = self._supposed[place]
+        gone = {pod.key for pod in world.removed}
+        return [pod for pod in pods.values() if pod.key not in gone] + list(world.added)
+
+    # Facts that are not columns
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes in the whole cluster."""
+        return len(self._store.nodes)
+
+    def node(self, row: int) -> Node:
+        """The node of a row of the store."""
+        return self._store.nodes[row]
+
+    def namespace(self, name: str) -> Namespace | None:
+        """A namespace by name."""
+        return self._store.namespaces.get(name)
+
+    def namespaces(self) -> Iterable[Namespace]:
+        """All namespaces."""
+        return self._store.namespaces.values()
+
+    def workload(self, kind: str, namespace: str, name: str) -> Workload | None:
+        """A Service or controller by name."""
+        return self._store.workloads.get((kind, namespace, name))
+
+    def workloads(self, namespace: str, kind: str) -> list[Workload]:
+        """Services or controllers of a namespace."""
+        return [w for (k, ns, _), w in self._store.workloads.items() if k == kind and ns == namespace]
+
+    def device_classes(self) -> Sequence[DeviceClass]:
+        """All device classes."""
+        return list(self._store.device_classes.values())

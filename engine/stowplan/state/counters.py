@@ -1,0 +1,222 @@
+"""Counters: how many pods of some kind sit on each node, and in each topology domain, kept incrementally."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from stowplan.objects import Pod
+from stowplan.state.columns import Mask, Numbers, Rows, widened
+
+if TYPE_CHECKING:
+    from stowplan.plugins.plugin import Feasible
+    from stowplan.state.cluster import Cluster
+    from stowplan.state.store import Store
+
+
+class Among(Protocol):
+    """Which nodes count: hashable, and a mask over the rows of a view that only node events change."""
+
+    def __hash__(self) -> int: ...
+
+    def mask(self, cluster: Cluster) -> Mask:
+        """Rows that take part."""
+
+
+class Counter(ABC):
+    """Number of pods per row of the store, by a rule of the subclass."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.counts: Numbers = np.zeros(store.capacity, dtype=np.int64)
+        self._tables: dict[Hashable, DomainTable] = {}
+
+    @abstractmethod
+    def weight(self, pod: Pod) -> int:
+        """How often a pod counts."""
+
+    def current(self) -> Numbers:
+        """The own count of every row, as what tells rows apart."""
+        return self.counts
+
+    def add(self, row: int, amount: int) -> None:
+        """The count of a row changed."""
+        self.counts[row] += amount
+        for table in self._tables.values():
+            table.add(row, amount)
+
+    def grow(self, capacity: int) -> None:
+        self.counts = widened(self.counts, capacity)  # type: ignore[assignment]
+
+    def move(self, source: int, target: int) -> None:
+        self.counts[target], self.counts[source] = self.counts[source], 0
+
+    def table(self, key: str, among: Among | None) -> DomainTable:
+        """Counts by the values of a label, over the nodes that take part; current."""
+        found = self._tables.get((key, among))
+        if found is None:
+            found = self._tables[key, among] = DomainTable(self, key, among)
+        if found.epoch != self.store.epoch:
+            found.rebuild()
+        return found
+
+
+class DomainTable:
+    """Sums of a counter by topology domain."""
+
+    def __init__(self, counter: Counter, key: str, among: Among | None) -> None:
+        self._counter, self._key, self._among = counter, key, among
+        self.version = 0
+        self.epoch = -1
+
+    def rebuild(self) -> None:
+        """Sum afresh: nodes have changed."""
+        from stowplan.state.catalogue import label  # noqa: PLC0415 - the catalogue lists columns made here
+        from stowplan.state.cluster import Cluster  # noqa: PLC0415
+
+        store = self._counter.store
+        size = len(store.nodes)
+        cluster = Cluster(store)
+        labels = cluster[label(self._key)]
+        self.codes: Rows = np.where(labels.present(), labels.codes, -1)
+        self.takes_part: Mask = self.codes >= 0
+        if self._among is not None:
+            self.takes_part = self.takes_part & self._among.mask(cluster)
+        self.source = labels.source
+        rows = np.flatnonzero(self.takes_part)
+        here = np.bincount(self.codes[rows], minlength=len(labels.values))
+        self.present: Mask = here > 0
+        self.sums = np.zeros(len(labels.values), dtype=np.int64)
+        np.add.at(self.sums, self.codes[rows], self._counter.counts[rows])
+        self.own: Numbers | None = None
+        if size and not (np.bincount(self.codes[self.codes >= 0], minlength=1) > 1).any():
+            self.own = np.where(self.takes_part, self._counter.counts[:size], np.where(self.codes < 0, -2, -1))
+        self.epoch = store.epoch
+        self.version += 1
+
+    @property
+    def unique(self) -> bool:
+        """Whether every node is a domain of its own."""
+        return self.own is not None
+
+    def current(self) -> Numbers:
+        """What tells rows apart where every node is a domain of its own: the own count, -1 not taking part, -2 no label."""
+        assert self.own is not None
+        return self.own
+
+    def add(self, row: int, amount: int) -> None:
+        """The counter of a row changed."""
+        if self.epoch != self._counter.store.epoch:
+            return
+        if self.takes_part[row]:
+            self.sums[self.codes[row]] += amount
+            self.version += 1
+            if self.own is not None:
+                self.own[row] += amount
+
+
+class Count:
+    """View of a counter over the asked rows."""
+
+    __slots__ = ("_cluster", "_counter")
+
+    def __init__(self, counter: Counter, cluster: Cluster) -> None:
+        self._counter, self._cluster = counter, cluster
+
+    def deltas(self) -> list[tuple[int, int]]:
+        """(place among the asked rows, change of the count) of the suppositions."""
+        weighed = ((place, sign * self._counter.weight(pod)) for place, pod, sign in self._cluster.supposed())
+        return [(place, change) for place, change in weighed if change]
+
+    def by(self, key: str, among: Among | None = None) -> Domains:
+        """Counts by the values of a label among the nodes that take part."""
+        table = self._counter.table(key, among)
+        watch = self._cluster.watch
+        if watch is not None:
+            watch.depends(table)
+            watch.tells_apart(table if table.unique else table.source)
+        return Domains(self, table, self._cluster)
+
+    def here(self) -> Numbers:
+        """Counts of the asked rows themselves."""
+        if self._cluster.watch is not None:
+            self._cluster.watch.tells_apart(self._counter)
+        counts = self._cluster.gather(self._counter.counts).copy()
+        for place, change in self.deltas():
+            counts[place] += change
+        return counts
+
+
+class Domains:
+    """View of a counter's domains. With suppositions each asked row is a world of its own."""
+
+    __slots__ = ("_cluster", "_count", "_table")
+
+    def __init__(self, count: Count, table: DomainTable, cluster: Cluster) -> None:
+        self._count, self._table, self._cluster = count, table, cluster
+
+    @property
+    def known(self) -> Mask:
+        """Rows that carry the label."""
+        return self._cluster.gather(self._table.codes) >= 0
+
+    @property
+    def number(self) -> int:
+        """Number of domains among the nodes that take part."""
+        return int(self._table.present.sum())
+
+    @property
+    def any(self) -> bool:
+        """Whether some domain holds a counted pod, in the world of any asked row."""
+        return bool(self._table.sums.any()) or any(change > 0 for _, change in self._deltas())
+
+    @property
+    def anywhere(self) -> Mask:
+        """Whether some domain holds a counted pod, in the world of each asked row."""
+        total = int(self._table.sums.sum())
+        found = np.full(self._cluster.size, total, dtype=np.int64)
+        for place, change in self._deltas():
+            found[place] += change
+        return found > 0
+
+    def _deltas(self) -> list[tuple[int, int]]:
+        rows = self._cluster.asked
+        return [(place, change) for place, change in self._count.deltas() if self._table.takes_part[rows[place]]]
+
+    @property
+    def at(self) -> Numbers:
+        """Count in the domain of each asked row; 0 where the row has none."""
+        codes = self._cluster.gather(self._table.codes)
+        found = np.where(codes >= 0, self._table.sums[codes], 0)
+        for place, change in self._deltas():
+            found[place] += change
+        return found
+
+    @property
+    def least(self) -> Numbers:
+        """Smallest count of a domain, per asked row (they differ only with suppositions); 0 if there is no domain."""
+        sums = self._table.sums[self._table.present]
+        smallest = int(sums.min()) if len(sums) else 0
+        found = np.full(self._cluster.size, smallest, dtype=np.int64)
+        for place in {place for place, _ in self._deltas()}:
+            found[place] = self._least_at(place)
+        return found
+
+    def _least_at(self, place: int) -> int:
+        code = int(self._table.codes[self._cluster.asked[place]])
+        others = self._table.present.copy()
+        others[code] = False
+        own = int(self._table.sums[code]) + sum(change for p, change in self._deltas() if p == place)
+        return min(own, int(self._table.sums[others].min(initial=own)))
+
+    def distinct(self, feasible: Feasible, ignored: Mask) -> int:
+        """Number of domains on feasible rows that are not ignored; rows without the label count as one more domain."""
+        weights = np.where(ignored, 0, feasible.weights)
+        codes = self._cluster.gather(self._table.codes)
+        if self._table.unique:
+            weights = np.where(ignored, 0, feasible.counted())
+            return int(weights[codes >= 0].sum()) + int((weights[codes < 0] > 0).any())
+        return len(np.unique(codes[weights > 0]))
