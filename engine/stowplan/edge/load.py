@@ -20,7 +20,7 @@ import msgspec
 
 from stowplan.edge.dump import read_dump
 from stowplan.edge.place import BrokenTextError, Object, Place
-from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, Workload, peek, read
+from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, PriorityClass, Workload, peek, read
 from stowplan.state import Store
 from stowplan.text import Code, Diagnostic, Severity, render_all
 
@@ -93,6 +93,7 @@ class _Loader:
         self.store = Store()
         self.report = Report()
         self.errors: list[Diagnostic] = []
+        self.classes: list[PriorityClass] = []
         self.waiting: list[tuple[Object, Place | None]] = []
         """pods without a priority: their class may come later"""
 
@@ -156,17 +157,22 @@ class _Loader:
 
     def _add(self, fact: Fact, place: Place | None) -> None:
         self.report.counts[fact.kind if isinstance(fact, Workload) else type(fact).__name__] += 1
-        if isinstance(fact, Node) and fact.name in self.store.row_of:
-            self._fail(_error(f"Node {fact.name} is there twice", Code.DUPLICATE, place, "metadata.name"))
-            return
-        if isinstance(fact, Pod) and (fact.key in self.store.pending or self.store.place_of(fact.key) is not None):
-            text = f"Pod {fact.key} is there more than once: the last one counts"
-            self.report.warnings.append(_error(text, Code.DUPLICATE, place, "metadata.name", Severity.WARNING))
+        if isinstance(fact, Pod):
+            key = fact.key
+            if key in self.store.pending or self.store.place_of(key) is not None:
+                text = f"Pod {key} is there more than once: the last one counts"
+                self.report.warnings.append(_error(text, Code.DUPLICATE, place, "metadata.name", Severity.WARNING))
+        elif isinstance(fact, Node):
+            if fact.name in self.store.row_of:
+                self._fail(_error(f"Node {fact.name} is there twice", Code.DUPLICATE, place, "metadata.name"))
+                return
+        elif isinstance(fact, PriorityClass):
+            self.classes.append(fact)
         self.store.add(fact)
 
     def finish(self) -> tuple[Store, Report]:
         """The store, once nothing more comes."""
-        priorities = Priorities(self.store.priorities.values())
+        priorities = Priorities(self.classes)
         for item, place in self.waiting:
             try:
                 fact = read(item, priorities)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from stowplan.loop.queue import in_order
 from stowplan.objects import Pod
-from stowplan.policy.choose import Chooser, Choice
+from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.policy.explain import API_VERSION, profiles_json
-from stowplan.state import Cluster, Mask, Store
-from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Numbers
+from stowplan.policy.preempt import Preemption
+from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Placement:
     score: int
     feasible: int
     message: str | None
+    preemption: Preemption | None
+    """what preemption would do; it is reported, not carried out"""
     tied: NDArray[np.uint8] | None
     """packed bits over the rows: nodes with the same, highest total"""
 
@@ -76,6 +78,7 @@ class Simulation:
             "best": self.best(placement),
             "feasible": placement.feasible,
             "message": placement.message,
+            "preemption": placement.preemption and placement.preemption.to_json(),
         }
         return answer | {name: value for name, value in members.items() if value}
 
@@ -110,8 +113,10 @@ def _place(chooser: Chooser, store: Store, names: tuple[str, ...], pod: Pod) -> 
     choice: Choice = chooser.choose(pod)
     node = None if choice.row is None else names[choice.row]
     if node is not None:
-        store.assume(pod, node)
-    return Placement(pod, choice.skipped, node, choice.total, choice.feasible, choice.message, _packed(choice.tied))
+        store.assume(pod, node, choice.facts)
+    return Placement(
+        pod, choice.skipped, node, choice.total, choice.feasible, choice.message, choice.preemption, _packed(choice.tied)
+    )
 
 
 def _packed(tied: Mask | None) -> NDArray[np.uint8] | None:

@@ -33,7 +33,7 @@ from stowplan.objects.pod import HostPort, Owner, Pod, PodSpec, PodTerm, SpreadC
 from stowplan.objects.podreader import image_key
 from stowplan.objects.qualified import is_qualified_name
 from stowplan.objects.quantity import QuantityError, milli, parse, show, whole
-from stowplan.objects.read import Fact, peek, read
+from stowplan.objects.read import Fact, OtherFact, peek, read
 from stowplan.objects.taints import Taint, Toleration, Tolerations
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "NodeSelector",
     "NodeTerm",
     "ObjectError",
+    "OtherFact",
     "Owner",
     "Pod",
     "PodSpec",

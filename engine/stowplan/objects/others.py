@@ -16,6 +16,10 @@ class Namespace:
     name: str
     labels: Labels
 
+    @property
+    def key(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
@@ -25,6 +29,10 @@ class PriorityClass:
     value: int
     global_default: bool = False
     preemption_policy: str = "PreemptLowerPriority"
+
+    @property
+    def key(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,10 @@ class Workload:
     name: str
     selector: Selector | None
 
+    @property
+    def key(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
@@ -48,6 +60,10 @@ class DeviceClass:
     extended_resource: str
     created: float | None
     selectors: int
+
+    @property
+    def key(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,10 @@ class DisruptionBudget:
     selector: Selector
     allowed: int
     disrupted: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
     def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Is such a pod protected? A nil or empty selector protects none (upstream: DefaultPreemption)."""
@@ -90,7 +110,7 @@ def label_selected(item: wire_cluster.LabelSelected, metadata: wire.Metadata, ki
 
 def device_class(item: wire_cluster.DeviceClass, metadata: wire.Metadata, _: str) -> DeviceClass:
     spec = item.spec or wire_cluster.DeviceClassSpec()
-    created = metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else None
+    created = wire.epoch(metadata.creation_timestamp)
     return DeviceClass(metadata.name or "", spec.extended_resource_name or "", created, len(spec.selectors or ()))
 
 

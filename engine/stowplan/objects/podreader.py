@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import lru_cache
 from sys import intern
 from typing import Any, TypeVar
@@ -56,8 +55,8 @@ def pod(item: outline.Pod, metadata: outline.Metadata, priorities: Priorities | 
         intern(status.nominated_node_name or ""),
         intern(status.phase or "Pending"),
         metadata.deletion_timestamp is not None,
-        _epoch(metadata.creation_timestamp),
-        _epoch(status.start_time),
+        wire.epoch(metadata.creation_timestamp),
+        wire.epoch(status.start_time),
         requested,
         nonzero,
         disruption,
@@ -96,10 +95,6 @@ def _shared_text(written: outline.PodSpec, metadata: outline.Metadata, labels: L
     spec = _decoded(_decode_spec, text, "spec")
     admit(spec, None if stored else labels, priorities)
     return _encode(spec)
-
-
-def _epoch(moment: datetime | None) -> float | None:
-    return None if moment is None else moment.timestamp()
 
 
 @lru_cache(maxsize=8192)  # replicas share their controller

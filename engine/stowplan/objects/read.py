@@ -20,7 +20,9 @@ from stowplan.objects.node import Node
 from stowplan.objects.others import DeviceClass, DisruptionBudget, Namespace, PriorityClass, Workload
 from stowplan.objects.pod import Pod
 
-Fact = Pod | Node | Namespace | PriorityClass | Workload | DeviceClass | DisruptionBudget
+OtherFact = Namespace | PriorityClass | Workload | DeviceClass | DisruptionBudget
+"""Facts that are neither node nor pod; all have a `key`."""
+Fact = Pod | Node | OtherFact
 
 
 class _Kind(NamedTuple):

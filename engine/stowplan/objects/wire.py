@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import cast
 
 import msgspec
@@ -313,6 +313,13 @@ def texts(mapping: Mapping[str, str | None] | None) -> dict[str, str]:
     return cast("dict[str, str]", mapping)  # the usual case, not copied
 
 
+def epoch(moment: datetime | None) -> float | None:
+    """A time as epoch seconds; one without a zone (YAML has such) is UTC, whatever the machine's zone."""
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
 _AT = re.compile(r" - at (?:key in )?`\$?\.?(.*)`$", re.DOTALL)
 
 
@@ -320,6 +327,7 @@ def fault(error: msgspec.MsgspecError, path: str = "") -> ObjectError:
     """A decoding failure as an ObjectError: the place below `path`, the rest as the message."""
     text = str(error)
     found = _AT.search(text)
-    place = ".".join(part for part in (path, found[1] if found else "") if part)
+    inner = found[1] if found else ""
+    place = path + inner if inner.startswith("[") else ".".join(part for part in (path, inner) if part)
     message = text[: found.start()] if found else text
     return ObjectError(place, message.replace("`", "")[:1].lower() + message.replace("`", "")[1:])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.objects import Pod
-from stowplan.plugins.plugin import MAX_SCORE, Feasible, NoArgs, Plugin
-from stowplan.state import IMAGES, Cluster, Numbers
+from stowplan.plugins.plugin import MAX_SCORE, NoArgs, Plugin
+from stowplan.state import IMAGES, Cluster, Feasible, Numbers
 
 MIB = 1024 * 1024
 LEAST, MOST_EACH = 23 * MIB, 1000 * MIB

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.objects import Labels, Pod, PodTerm, Selector
+from stowplan.objects import Labels, Namespace, Pod, PodTerm, Selector
 from stowplan.plugins.arguments import InterPodAffinityArgs
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Feasible, Plugin, Reason, Rejections
-from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Held, Mask, Numbers
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
+from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Feasible, Held, Mask, Numbers
 
 NO_AFFINITY = Reason("node(s) didn't match pod affinity rules", final=True)
 ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
@@ -29,6 +29,9 @@ class Near:
     selector: Selector
 
     def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:  # noqa: ARG002 - terminating pods count
+        return self.supposed(namespace, labels)
+
+    def supposed(self, namespace: str, labels: Labels) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
@@ -40,6 +43,9 @@ class All:
 
     def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:
         return all(test.holds(namespace, labels, terminating=terminating) for test in self.tests)
+
+    def supposed(self, namespace: str, labels: Labels) -> bool:
+        return all(test.supposed(namespace, labels) for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def asks(pod: Pod, args: InterPodAffinityArgs, cluster: Cluster) -> Ask:
     affinity = tuple(resolve(term, pod, cluster) for term in spec.affinity)
     preferred = [(weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_affinity]
     preferred += [(-weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_anti_affinity]
-    namespace = cluster.namespace(pod.namespace)
+    namespace = cluster.facts(Namespace).get(pod.namespace)
     return Ask(
         affinity,
         tuple(resolve(term, pod, cluster) for term in spec.anti_affinity),
@@ -93,7 +99,7 @@ def resolve(term: PodTerm, pod: Pod, cluster: Cluster) -> Wanted:
     if term.own_namespace:
         names.add(pod.namespace)
     if term.namespace_selector is not None:
-        names |= {ns.name for ns in cluster.namespaces() if term.namespace_selector.matches(ns.labels)}
+        names |= {ns.name for ns in cluster.facts(Namespace).values() if term.namespace_selector.matches(ns.labels)}
     return Wanted(term.key, Near(frozenset(names), term.selector))
 
 

@@ -11,18 +11,8 @@ import numpy as np
 
 from stowplan.objects import NodeSelector, Pod, PreferredTerm, Requirement, parse_error
 from stowplan.plugins.arguments import NodeAffinityArgs
-from stowplan.plugins.plugin import (
-    FILTERS_AND_SCORES,
-    Code,
-    Feasible,
-    Plugin,
-    Reason,
-    Refusal,
-    Rejections,
-    ScoringError,
-    more_is_better,
-)
-from stowplan.state import LABELS, NAME, Cluster, Numbers, matching_term, meeting, selected
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, Code, Plugin, Reason, Refusal, Rejections, ScoringError, more_is_better
+from stowplan.state import LABELS, NAME, Cluster, Feasible, Numbers, matching_term, meeting, selected
 
 NOT_MATCHING = Reason("node(s) didn't match Pod's node affinity/selector", final=True)
 NOT_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", final=True)

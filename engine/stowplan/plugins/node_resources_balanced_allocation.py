@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
-from stowplan.plugins.node_resources import Share, shares
-from stowplan.plugins.plugin import MAX_SCORE, Feasible, Plugin
-from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Numbers
+from stowplan.plugins.plugin import MAX_SCORE, Plugin
+from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Share, shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ def balance(parts: list[Share], size: int, *, with_pod: bool) -> Numbers:
         counts += part.counts
         total += np.where(part.counts, fraction, 0.0)
     deviation = np.zeros(size)
-    if len(parts) == 2:  # noqa: PLR2004 - upstream's own case for two resources
+    if len(parts) == 2:
         both = counts == len(parts)
         deviation = np.where(both, np.abs((fractions[0] - fractions[1]) / 2), 0.0)
-    elif len(parts) > 2:  # noqa: PLR2004
+    elif len(parts) > 2:
         deviation = _deviation(parts, fractions, counts, total)
     return ((1 - deviation) * MAX_SCORE).astype(np.int64)
 
@@ -70,7 +69,7 @@ def _deviation(
         lowest = np.minimum(lowest, np.where(part.counts, fraction, np.inf))
     with np.errstate(invalid="ignore"):
         two = (highest - lowest) / 2
-    return np.where(counts == 2, two, np.where(counts > 2, np.sqrt(squares / np.maximum(counts, 1)), 0.0))  # noqa: PLR2004
+    return np.where(counts == 2, two, np.where(counts > 2, np.sqrt(squares / np.maximum(counts, 1)), 0.0))
 
 
 PLUGIN = Plugin(

@@ -4,16 +4,28 @@ rejects  a node whose free resources, or number of pods, do not suffice
 scores   a node by how full it would be: LeastAllocated, MostAllocated or RequestedToCapacityRatio
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from stowplan.objects import Amounts, Pod, is_extended
+from stowplan.objects import Amounts, DeviceClass, Pod, is_extended
 from stowplan.plugins.arguments import NodeResourcesFitArgs, ScoringStrategy, ShapePoint
-from stowplan.plugins.node_resources import Share, quotient, shares
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Feasible, Plugin, Reason, Rejections
-from stowplan.state import ALLOCATABLE, NONZERO_REQUESTED, PODS, REQUESTED, Cluster, Mask, Numbers
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
+from stowplan.state import (
+    ALLOCATABLE,
+    NONZERO_REQUESTED,
+    PODS,
+    REQUESTED,
+    Cluster,
+    Feasible,
+    Mask,
+    Numbers,
+    Share,
+    quotient,
+    shares,
+)
 
 TOO_MANY_PODS = Reason("Too many pods")
 
@@ -45,7 +57,7 @@ def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
 
 def device_backed(cluster: Cluster) -> frozenset[str]:
     """Extended resource names that some DeviceClass offers, explicitly or by its own name."""
-    classes = cluster.device_classes()
+    classes = cluster.facts(DeviceClass).values()
     explicit = {c.extended_resource for c in classes if c.extended_resource}
     return frozenset(explicit | {f"deviceclass.resource.kubernetes.io/{c.name}" for c in classes})
 
@@ -119,8 +131,8 @@ def broken_linear(shape: tuple[ShapePoint, ...], at: Numbers) -> Numbers:
     """Value of the shape (scores 0..10 scaled to 0..100) at a utilisation in percent (helper.BuildBrokenLinearFunction)."""
     points = [(point.utilization, point.score * 10) for point in shape]
     result = np.full(len(at), points[-1][1], dtype=np.int64)
-    for (x0, y0), (x1, y1) in reversed(list(zip(points, points[1:], strict=False))):
-        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.int64(x1 - x0)), result)
+    for (x0, y0), (x1, y1) in reversed(list(itertools.pairwise(points))):
+        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.array(x1 - x0, dtype=np.int64)), result)
     return np.where(at <= points[0][0], points[0][1], result)
 
 

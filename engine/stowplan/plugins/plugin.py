@@ -9,19 +9,15 @@ and what they want to know of the feasible set comes from `feasible` alone. A pl
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from stowplan.objects import Pod
-from stowplan.state import Cluster, Column, Mask, Numbers, Watch
+from stowplan.objects import OtherFact, Pod
+from stowplan.state import Cluster, Column, Feasible, Mask, Numbers
 
 MAX_SCORE = 100
 """Highest normalised score; the lowest is 0."""
-IGNORED = np.iinfo(np.int64).min
-"""Raw score of a feasible row that takes no part: it counts in no extreme and gets 0."""
 
 
 class Code(enum.Enum):
@@ -67,39 +63,6 @@ class NoArgs:
 NO_ARGS = NoArgs()
 
 
-@dataclass(slots=True)
-class Feasible:
-    """The rows that passed all filters: how many nodes each asked row stands for (0: rejected)."""
-
-    weights: Numbers
-    """int64 per asked row"""
-    watch: Watch | None = None
-
-    def counted(self) -> Numbers:
-        """The weights, for an answer that depends on the number of feasible nodes."""
-        if self.watch is not None:
-            self.watch.counts_rows()
-        return self.weights
-
-    def highest(self, raw: Numbers, initial: int | None = None) -> int:
-        """Largest raw score on feasible rows; `initial` joins the comparison, as upstream's loops do."""
-        return _extreme(self._taking_part(raw), initial, max)
-
-    def lowest(self, raw: Numbers, initial: int | None = None) -> int:
-        """Smallest raw score on feasible rows."""
-        return _extreme(self._taking_part(raw), initial, min)
-
-    def _taking_part(self, raw: Numbers) -> Numbers:
-        return raw[(self.weights > 0) & (raw != IGNORED)]
-
-
-def _extreme(raw: Numbers, initial: int | None, choose: Callable[[int, int], int]) -> int:
-    if not len(raw):
-        return initial or 0
-    found = int(raw.max() if choose is max else raw.min())
-    return found if initial is None else choose(found, initial)
-
-
 Normalise = Callable[[Any, Numbers, Feasible], Numbers]
 """(ask, raw, feasible) -> scores in 0..100; rows that are not feasible may get anything."""
 
@@ -127,7 +90,8 @@ class Plugin:
     final     (ask, cluster) -> rows whose rejection is final where that depends on the row
     scores    (ask, cluster, feasible) -> raw int64 score of each row. None: Skip at PreScore
     normalise raw scores to 0..100; absent: they are taken as they are
-    gate      (pod) -> why the pod may not enter the queue
+    reserves  (ask, cluster, row) -> facts as binding the pod to that row of the store will make them (a claimed volume)
+    gate      (pod, cluster) -> why the pod may not enter the queue
     order     (pod) -> sort key of the queue, smallest first
     """
 
@@ -146,7 +110,8 @@ class Plugin:
     normalise: Normalise | None = None
     stateless: Mapping[str, str] = field(default_factory=dict)
     """error of `filter`, `preScore` or `score` where the profile leaves out the point before, whose state upstream reads there"""
-    gate: Callable[[Pod], str | None] | None = None
+    reserves: Callable[[Any, Cluster, int], Iterable[OtherFact]] | None = None
+    gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None
 
 

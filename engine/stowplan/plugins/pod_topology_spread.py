@@ -12,8 +12,22 @@ import numpy as np
 
 from stowplan.objects import Labels, NodeSelector, Pod, Requirement, Selector, SpreadConstraint, Tolerations, Workload, conjunction
 from stowplan.plugins.arguments import DefaultConstraint, PodTopologySpreadArgs
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, IGNORED, MAX_SCORE, Feasible, Plugin, Reason, Rejections
-from stowplan.state import LABELS, MATCHING, NAME, TAINTS, Cluster, Domains, Mask, Numbers, label, meeting, selected
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
+from stowplan.state import (
+    IGNORED,
+    LABELS,
+    MATCHING,
+    NAME,
+    TAINTS,
+    Cluster,
+    Domains,
+    Feasible,
+    Mask,
+    Numbers,
+    label,
+    meeting,
+    selected,
+)
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)", final=True)
@@ -29,7 +43,11 @@ class Matches:
 
     def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:
         # an empty selector counts no pod here, though it matches the incoming one (upstream: countPodsMatchSelector)
-        return namespace == self.namespace and not terminating and not self.selector.empty and self.selector.matches(labels)
+        return not terminating and not self.selector.empty and self.supposed(namespace, labels)
+
+    def supposed(self, namespace: str, labels: Labels) -> bool:
+        # upstream's updateWithPod looks neither at deletion nor for emptiness
+        return namespace == self.namespace and self.selector.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +134,10 @@ def as_constraint(default: DefaultConstraint) -> SpreadConstraint:
 def default_selector(pod: Pod, cluster: Cluster) -> Selector:
     """What the pod's Services and its controller select, all of it ANDed (helper.DefaultSelector)."""
     merged: dict[str, Requirement] = {}
-    for service in cluster.workloads(pod.namespace, "Service"):
-        if service.selector is not None and service.selector.matches(pod.labels):
+    for service in cluster.facts(Workload).values():
+        if (service.kind, service.namespace) != ("Service", pod.namespace) or service.selector is None:
+            continue
+        if service.selector.matches(pod.labels):
             merged |= {requirement.key: requirement for requirement in service.selector.requirements}
     controller = owner(pod, cluster)
     if controller is None or controller.selector is None:
@@ -135,7 +155,7 @@ def owner(pod: Pod, cluster: Cluster) -> Workload | None:
     """The pod's controller, of the kinds that default spreading knows."""
     if pod.owner is None or (pod.owner.api_version, pod.owner.kind) not in KINDS:
         return None
-    return cluster.workload(pod.owner.kind, pod.namespace, pod.owner.name)
+    return cluster.facts(Workload).get(f"{pod.owner.kind}/{pod.namespace}/{pod.owner.name}")
 
 
 def prepare(pod: Pod, chosen: list[tuple[SpreadConstraint, Selector]], *, all_keys: bool) -> tuple[Constraint, ...]:
@@ -148,7 +168,9 @@ def prepare(pod: Pod, chosen: list[tuple[SpreadConstraint, Selector]], *, all_ke
             constraint.max_skew,
             constraint.min_domains,
             Matches(pod.namespace, selector),
-            Eligible(keys, affinity if constraint.honor_affinity else None, pod.spec.tolerations if constraint.honor_taints else None),
+            Eligible(
+                keys, affinity if constraint.honor_affinity else None, pod.spec.tolerations if constraint.honor_taints else None
+            ),
             selector.matches(pod.labels),
         )
         for constraint, selector in chosen

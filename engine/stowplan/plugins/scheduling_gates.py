@@ -2,9 +2,10 @@
 
 from stowplan.objects import Pod
 from stowplan.plugins.plugin import Plugin
+from stowplan.state import Cluster
 
 
-def gate(pod: Pod) -> str | None:
+def gate(pod: Pod, _: Cluster) -> str | None:
     return f"waiting for scheduling gates: [{' '.join(pod.spec.gates)}]" if pod.spec.gates else None
 
 

@@ -5,8 +5,8 @@ scores   a node by its untolerated PreferNoSchedule taints; fewer is better
 """
 
 from stowplan.objects import Pod, Tolerations
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, Feasible, NoArgs, Plugin, Reason, Rejections, fewer_is_better
-from stowplan.state import TAINTS, Cluster, Numbers
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, NoArgs, Plugin, Reason, Rejections, fewer_is_better
+from stowplan.state import TAINTS, Cluster, Feasible, Numbers
 
 UNTOLERATED = Reason("node(s) had untolerated taint(s)", final=True)
 

@@ -14,8 +14,8 @@ from stowplan.plugins.arguments import (
     DynamicResourcesArgs,
     VolumeBindingArgs,
 )
-from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, Feasible, Plugin
-from stowplan.state import Cluster, Numbers
+from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, Plugin
+from stowplan.state import Cluster, Feasible, Numbers
 
 
 def always(_pod: Pod, _args: object, _cluster: Cluster) -> str:
@@ -31,7 +31,12 @@ VOLUME_RESTRICTIONS = Plugin(
 )
 NODE_VOLUME_LIMITS = Plugin("NodeVolumeLimits", FILTERS)
 VOLUME_BINDING = Plugin(
-    "VolumeBinding", FILTERS_AND_SCORES | {"reserve", "preBind"}, args=VolumeBindingArgs, asks=always, scores=zero, stateless={"filter": "not found", "preScore": "not found"}
+    "VolumeBinding",
+    FILTERS_AND_SCORES | {"reserve", "preBind"},
+    args=VolumeBindingArgs,
+    asks=always,
+    scores=zero,
+    stateless={"filter": "not found", "preScore": "not found", "reserve": "not found"},
 )
 VOLUME_ZONE = Plugin("VolumeZone", FILTERS)
 DYNAMIC_RESOURCES = Plugin(
@@ -42,13 +47,13 @@ DYNAMIC_RESOURCES = Plugin(
     stateless={"filter": "not found"},
     asks=always,
     scores=zero,
-    gate=lambda _: None,
+    gate=lambda _pod, _cluster: None,
 )
 DEFAULT_PREEMPTION = Plugin(
     "DefaultPreemption",
     frozenset({"preEnqueue", "postFilter", "podGroupPostFilter"}),
     args=DefaultPreemptionArgs,
-    gate=lambda _: None,
+    gate=lambda _pod, _cluster: None,
 )
 
 

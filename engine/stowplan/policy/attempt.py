@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from stowplan.objects import Pod
-from stowplan.plugins.plugin import Code, Feasible
+from stowplan.plugins.plugin import Code
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import NO_NODES, SUCCESS, Status, fit_error
-from stowplan.policy.evaluate import Filtering, Opening, Scoring, ask_all, filter_rows, open_pod, score_rows
-from stowplan.state import Cluster, Rows, Store, Supposition
+from stowplan.policy.evaluate import Filtering, ask_all, filter_rows, open_pod, score_rows
+from stowplan.policy.nominated import Attempt, with_nominated
+from stowplan.policy.preempt import post_filter
+from stowplan.state import Cluster, Feasible, Store
 
 
-@dataclass(slots=True)
-class Attempt:
-    """All that was found out about one pending pod. Arrays are over `rows`' numbers in the store."""
-
-    pod: Pod
-    profile: str
-    skipped: str | None = None
-    """why the pod is not tried: no profile, gated, being deleted"""
-    pre_enqueue: dict[str, Status] = field(default_factory=dict)
-    opening: Opening | None = None
-    filtering: Filtering | None = None
-    """every filter over all rows, nominated pods not counted"""
-    infeasible: dict[int, Status] = field(default_factory=dict)
-    """row -> first refusal"""
-    feasible: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    """rows that pass the whole chain, by node name"""
-    scoring: Scoring | None = None
-    best: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    """feasible rows with the highest total, by node name"""
-    message: str | None = None
-
-
-def admit(policy: Policy, pod: Pod) -> Attempt:
+def admit(policy: Policy, store: Store, pod: Pod) -> Attempt:
     """Which profile takes the pod, or why none tries it now."""
     attempt = Attempt(pod, pod.spec.scheduler_name)
     profile = policy.profiles.get(pod.spec.scheduler_name)
@@ -46,7 +23,7 @@ def admit(policy: Policy, pod: Pod) -> Attempt:
         return attempt
     for name in profile.points["preEnqueue"]:
         gate = profile.plugins[name].gate
-        text = gate(pod) if gate else None
+        text = gate(pod, Cluster(store)) if gate else None
         attempt.pre_enqueue[name] = SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,))
     if any(status is not SUCCESS for status in attempt.pre_enqueue.values()):
         attempt.skipped = "gated"
@@ -59,7 +36,7 @@ def admit(policy: Policy, pod: Pod) -> Attempt:
 
 def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
     """Judge one pending pod on every node, as the cluster stands."""
-    found = admit(policy, pod)
+    found = admit(policy, store, pod)
     if found.skipped is not None:
         return found
     profile, cluster = policy.profiles[found.profile], Cluster(store)
@@ -70,6 +47,7 @@ def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
     elif opening.refusal is not None:
         found.infeasible = dict.fromkeys(range(len(store.nodes)), opening.refusal)
         found.message = fit_error(len(store.nodes), (), ", ".join(opening.refusal.reasons))
+        _preempt(policy, store, found)
     else:
         _choose(profile, policy, store, found, filtering)
     return found
@@ -85,7 +63,7 @@ def _choose(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
     else:
         _filter(profile, policy, store, found, filtering)
         if nominated is not None and refusal is not None and not len(found.feasible):
-            found.infeasible[nominated] = refusal  # its own status counts, also where PreFilter left it out
+            _blame(store, found, nominated, refusal)
         error = next((s for row, s in _by_name(store, found.infeasible) if s.code is Code.ERROR), None)
         if error is not None:
             found.message = f'running "{error.plugin}" filter plugin: {error.reasons[0]}'
@@ -94,8 +72,26 @@ def _choose(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
     if not len(found.feasible):
         reasons = ((reason, 1) for status in found.infeasible.values() for reason in status.reasons)
         found.message = fit_error(len(store.nodes), reasons)
+        _preempt(policy, store, found)
         return
     score(profile, store, found)
+
+
+def _blame(store: Store, found: Attempt, row: int, refusal: Status) -> None:
+    """The nominated node keeps its own status also where PreFilter left it out, and its plugin joins those that narrowed."""
+    assert found.opening is not None
+    if found.opening.names is not None:
+        outside = found.opening.outside([refusal.plugin])
+        left_out = [r for r in found.infeasible if store.nodes[r].name not in found.opening.names]
+        found.infeasible.update(dict.fromkeys(left_out, outside))
+    found.infeasible[row] = refusal
+
+
+def _preempt(policy: Policy, store: Store, found: Attempt) -> None:
+    """PostFilter: its message joins that of the attempt."""
+    found.preemption = post_filter(policy, store, found)
+    if found.preemption is not None and found.preemption.message:
+        found.message = f"{found.message} {found.preemption.message}"
 
 
 def score(profile: Profile, store: Store, found: Attempt) -> None:
@@ -124,7 +120,7 @@ def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
     if opening.names is not None:
         candidates[:] = False
         candidates[[store.row_of[name] for name in opening.names if name in store.row_of]] = True
-        found.infeasible.update(dict.fromkeys(np.flatnonzero(~candidates).tolist(), opening.outside))
+        found.infeasible.update(dict.fromkeys(np.flatnonzero(~candidates).tolist(), opening.outside()))
     passed = candidates & (filtering.first < 0)
     crowded, refusals = with_nominated(profile, policy, store, found)
     for row in np.flatnonzero(candidates & ~passed).tolist():
@@ -137,33 +133,9 @@ def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
     found.feasible = rows[np.argsort([store.nodes[row].name for row in rows.tolist()], kind="stable")] if len(rows) else rows
 
 
-def with_nominated(
-    profile: Profile, policy: Policy, store: Store, found: Attempt, only: int | None = None
-) -> tuple[Sequence[int], Sequence[Status | None]]:
-    """Rows on which pods of at least the same priority are nominated, and what the filters say with those pods there."""
-    assert found.opening is not None
-    rows: list[int] = []
-    worlds: list[Supposition] = []
-    for name, pods in store.nominated.items():
-        row = store.row_of.get(name)
-        others = [pod for pod in pods.values() if counts_as_nominated(policy, found.pod, pod)]
-        if row is not None and others and only in (None, row):
-            rows.append(row)
-            worlds.append(Supposition(added=others))
-    if not rows:
-        return (), ()
-    filtering = filter_rows(profile, found.opening, Cluster(store).suppose(np.array(rows, dtype=np.intp), worlds))
-    return rows, [None if filtering.first[i] < 0 else filtering.first_status(i) for i in range(len(rows))]
-
-
-def counts_as_nominated(policy: Policy, pod: Pod, other: Pod) -> bool:
-    """Whether a nominated pod counts as running while another is tried (framework's addNominatedPods)."""
-    return other.key != pod.key and other.spec.priority >= pod.spec.priority and other.spec.scheduler_name in policy.profiles
-
-
 def _alone(profile: Profile, policy: Policy, store: Store, found: Attempt, row: int) -> Status | None:
     """Why one node is refused, nominated pods counted, or None; PreFilter's narrowing does not matter."""
     assert found.filtering is not None
-    _, refusals = with_nominated(profile, policy, store, found, only=row)
+    _, refusals = with_nominated(profile, policy, store, found, {row: ()})
     crowded = next((status for status in refusals if status is not None), None)
     return crowded or (None if found.filtering.first[row] < 0 else found.filtering.first_status(row))

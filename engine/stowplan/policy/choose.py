@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from stowplan.objects import Pod
-from stowplan.policy.attempt import Attempt, admit, attempt
+from stowplan.objects import OtherFact, Pod
+from stowplan.policy.attempt import admit, attempt
 from stowplan.policy.classes import Classes, PodClass
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import ask_all, lost_state, open_pod
+from stowplan.policy.nominated import Attempt
+from stowplan.policy.preempt import Preemption
 from stowplan.state import Cluster, Mask, Numbers, Store
 
 
@@ -26,6 +29,9 @@ class Choice:
     feasible: int = 0
     message: str | None = None
     skipped: str | None = None
+    preemption: Preemption | None = None
+    facts: tuple[OtherFact, ...] = ()
+    """facts as binding the pod there will make them"""
 
 
 class Chooser:
@@ -34,14 +40,21 @@ class Chooser:
     def __init__(self, policy: Policy, store: Store) -> None:
         self._policy, self._store = policy, store
         self._classes = Classes(store)
-        self._keys: dict[Any, Any] = {}
+        self._keys: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._lookups = -1
+        self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
-        self._failures: dict[Any, tuple[int, int, str | None]] = {}
+        self._failures: dict[Any, tuple[tuple[int, int, int], Choice]] = {}
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
-        skipped = admit(self._policy, pod).skipped
+        choice = self._choose(pod)
+        if choice.row is not None and (fault := self._unreservable[pod.spec.scheduler_name]):
+            choice.row, choice.message = None, fault
+        return choice
+
+    def _choose(self, pod: Pod) -> Choice:
+        skipped = admit(self._policy, self._store, pod).skipped
         if skipped is not None:
             return Choice(skipped=skipped)
         special = pod.nominated_node or self._store.nominated or pod.spec.scheduler_name in self._broken
@@ -56,7 +69,7 @@ class Chooser:
         if best is None:
             return self._failed(key, pod)
         row, total, tied = best
-        return Choice(row, total, tied, pod_class.feasible)
+        return Choice(row, total, tied, pod_class.feasible, facts=reserve(profile, asks, self._store, row))
 
     def _asks(self, pod: Pod) -> tuple[Any, dict[str, Any]]:
         """Class key and asks, computed once per distinct spec, labels, namespace, owner and status."""
@@ -69,20 +82,31 @@ class Chooser:
             profile = self._policy.profiles[pod.spec.scheduler_name]
             asks = ask_all(profile, pod, Cluster(self._store))
             found = self._keys[shape] = ((profile.scheduler_name, tuple(asks.values())), asks)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _failed(self, key: Any, pod: Pod) -> Choice:
         """An unschedulable pod; its message is kept for as long as no pod or node moves."""
-        stamp = (self._store.epoch, len(self._store.log))
+        stamp = (self._store.epoch, len(self._store.log), pod.spec.priority)
         known = self._failures.get(key)
-        if known is None or known[:2] != stamp:
-            known = self._failures[key] = (*stamp, attempt(self._policy, self._store, pod).message)
-        return Choice(message=known[2])
+        if known is None or known[0] != stamp:
+            known = self._failures[key] = (stamp, self._fully(pod))
+        return known[1]
 
     def _fully(self, pod: Pod) -> Choice:
         """Without a class: what nominated pods or a refusal make different."""
         found = attempt(self._policy, self._store, pod)
-        return from_attempt(found, len(self._store.nodes))
+        choice = from_attempt(found, len(self._store.nodes))
+        if choice.row is not None and found.opening is not None:
+            choice.facts = reserve(self._policy.profiles[found.profile], found.opening.asks, self._store, choice.row)
+        return choice
+
+
+def reserve(profile: Profile, asks: Mapping[str, Any], store: Store, row: int) -> tuple[OtherFact, ...]:
+    """Facts as the Reserve plugins of the profile will make them."""
+    plugins = [profile.plugins[name] for name in profile.points["reserve"]]
+    return tuple(
+        fact for p in plugins if p.reserves and asks[p.name] is not None for fact in p.reserves(asks[p.name], Cluster(store), row)
+    )
 
 
 def broken(profile: Profile) -> bool:
@@ -90,10 +114,16 @@ def broken(profile: Profile) -> bool:
     return any(lost_state(profile, profile.plugins[name], "filter") for name in profile.points["filter"])
 
 
+def unreservable(profile: Profile) -> str | None:
+    """Why Reserve fails for every pod, for want of its plugin's PreFilter."""
+    faults = ((name, lost_state(profile, profile.plugins[name], "reserve")) for name in profile.points["reserve"])
+    return next((f'running Reserve plugin "{name}": {fault}' for name, fault in faults if fault), None)
+
+
 def from_attempt(found: Attempt, size: int) -> Choice:
     """The choice that a full evaluation leads to."""
     if not len(found.best):
-        return Choice(message=found.message, skipped=found.skipped)
+        return Choice(message=found.message, skipped=found.skipped, preemption=found.preemption)
     tied = np.zeros(size, dtype=np.bool_)
     tied[found.best] = True
     return Choice(int(found.best[0]), _total(found), tied, len(found.feasible))

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.plugins.plugin import Feasible, Plugin, ScoringError
+from stowplan.plugins.plugin import Plugin, ScoringError
 from stowplan.policy.compile import Profile
 from stowplan.policy.evaluate import Opening, any_of, normalise, raw_scores
 from stowplan.policy.groups import Component, Groups
-from stowplan.state import Cluster, Mask, Numbers, Reach, Rows, Store, Watch
+from stowplan.state import Cluster, Feasible, Mask, Numbers, Reach, Rows, Store, Watch
 
 REJECTED = np.int64(-(1 << 60))
 """Total of a row that some filter rejects; far below any sum of scores, and two of them still fit int64."""
@@ -230,9 +230,8 @@ class Classes:
         found = self._classes.pop(key, None)
         if found is None or found.version != self._store.epoch:
             found = make()
-        else:
-            if found.error is None:
-                found.refresh()
+        elif found.error is None:
+            found.refresh()
         self._classes[key] = found
         room = max(2, self._budget // (40 * max(1, len(self._store.nodes))))
         while len(self._classes) > room:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import Pod
-from stowplan.plugins.plugin import IGNORED, Code, Feasible, Plugin, Reason, Refusal, Rejections, ScoringError
+from stowplan.plugins.plugin import Code, Plugin, Reason, Refusal, Rejections, ScoringError
 from stowplan.policy.compile import Profile
 from stowplan.policy.decision import SKIP, SUCCESS, Status
-from stowplan.state import Cluster, Mask, Numbers, Rows
+from stowplan.state import IGNORED, Cluster, Feasible, Mask, Numbers, Rows
 
 
 @dataclass(slots=True)
@@ -30,10 +30,10 @@ class Opening:
     names: frozenset[str] | None = None
     narrowing: list[str] = field(default_factory=list)
 
-    @property
-    def outside(self) -> Status:
-        """Status of the nodes that narrowing leaves out."""
-        return Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowing))}]",))
+    def outside(self, others: Sequence[str] = ()) -> Status:
+        """Status of the nodes that narrowing leaves out; `others` are named beside the plugins that narrowed."""
+        culprits = " ".join(sorted({*self.narrowing, *others}))
+        return Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin(s) [{culprits}]",))
 
     def narrow(self, plugin: str, names: frozenset[str]) -> None:
         """Keep only the named nodes; an empty rest refuses the pod."""
@@ -139,7 +139,7 @@ def answer(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster) -> Reje
     return (plugin.rejects(ask, cluster) if plugin.rejects and ask is not None else None) or {}
 
 
-BEFORE = {"filter": "preFilter", "preScore": "preFilter", "score": "preScore"}
+BEFORE = {"filter": "preFilter", "preScore": "preFilter", "reserve": "preFilter", "score": "preScore"}
 
 
 def lost_state(profile: Profile, plugin: Plugin, point: str) -> str | None:
@@ -212,15 +212,14 @@ def normalise(plugin: Plugin, ask: Any, raw: Numbers, feasible: Feasible) -> Num
 
 def raw_scores(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster, feasible: Feasible) -> Numbers | None:
     """Raw scores of one plugin; None where it skips. Raises ScoringError with the text of the whole attempt's failure."""
-    prepared = plugin.name in profile.points["preScore"]
+    if (fault := lost_state(profile, plugin, "preScore")) is not None:
+        raise ScoringError(f'running PreScore plugin "{plugin.name}": {fault}')
     try:
-        if (fault := lost_state(profile, plugin, "preScore")) is not None:
-            raise ScoringError(fault)
         raw = plugin.scores(ask, cluster, feasible) if plugin.scores and ask is not None else None
     except ScoringError as error:
         raise ScoringError(f'running PreScore plugin "{plugin.name}": {error}') from None
     if (fault := lost_state(profile, plugin, "score")) is not None:
         raise ScoringError(f'running Score plugins: plugin "{plugin.name}" failed with: {fault}')
-    if raw is None and not prepared and "preScore" in plugin.points:
+    if raw is None and plugin.name not in profile.points["preScore"] and "preScore" in plugin.points:
         return np.zeros(cluster.size, dtype=np.int64)  # only PreScore can skip
     return raw

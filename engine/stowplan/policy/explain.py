@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.policy.attempt import Attempt, attempt
+from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.nominated import Attempt
 from stowplan.state import Numbers, Store
 
 API_VERSION = "stowplan.io/v1alpha1"
@@ -77,6 +78,8 @@ def attempt_json(found: Attempt, store: Store) -> dict[str, Any]:
     answer |= _scores_json(found, names)
     if found.message is not None:
         answer["message"] = found.message
+    if found.preemption is not None:
+        answer["preemption"] = found.preemption.to_json()
     return answer
 
 
@@ -99,9 +102,10 @@ def _without_plugin(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scores_json(found: Attempt, names: list[str]) -> dict[str, Any]:
-    scoring, answer = found.scoring, {}
+    scoring = found.scoring
+    answer: dict[str, Any] = {}
     if scoring is None:
-        return {}
+        return answer
     nodes = [names[row] for row in found.feasible.tolist()]
     if scoring.error is not None:
         answer["scoreError"] = scoring.error

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from stowplan.state import Numbers, Rows
+from stowplan.state import Mask, Numbers, Rows
 
 Component = Callable[[], Numbers]
 """Current code of every row; called anew each time, since arrays may be replaced as the store grows."""
@@ -20,7 +20,7 @@ Component = Callable[[], Numbers]
 class Groups:
     """Partition of the rows by their codes in some components."""
 
-    def __init__(self, components: Sequence[Component], acceptable: Numbers) -> None:
+    def __init__(self, components: Sequence[Component], acceptable: Mask) -> None:
         """`acceptable`: bool per row, whether the row-local filters pass it."""
         self._components = tuple(components)
         self.of: Rows = np.zeros(len(acceptable), dtype=np.intp)
@@ -49,7 +49,7 @@ class Groups:
     def _key(self, row: int) -> tuple[int, ...]:
         return tuple(int(component()[row]) for component in self._components)
 
-    def recount(self, acceptable: Numbers) -> None:
+    def recount(self, acceptable: Mask) -> None:
         """Count the acceptable rows of each group afresh."""
         self.weights[:] = np.bincount(self.of, weights=acceptable, minlength=len(self.keys))[: len(self.keys)]
 

@@ -14,6 +14,7 @@ from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 KUBERNETES = ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
 STOWPLAN = ("stowplan.io/v1alpha1", "SchedulerPolicy")
 
+_JITTER = 1.2  # client-go's JitterFactor, looked at when the elector is built
 _LAST_SERVED = {
     "kubescheduler.config.k8s.io/v1beta2": "1.27",
     "kubescheduler.config.k8s.io/v1beta3": "1.28",
@@ -106,12 +107,18 @@ def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
 
 
 def _hints(configuration: Configuration, origin: Origin) -> list[Diagnostic]:
-    """What is accepted and has no effect here."""
+    """What is accepted, and has no effect here or an unwelcome one in kube-scheduler."""
     percentages: list[tuple[Origin, int | None]] = [(origin, configuration.percentage_of_nodes_to_score)]
     percentages += [(p.origin, p.percentage_of_nodes_to_score) for p in configuration.profiles if p.origin]
     message = "has no effect: every node is looked at in every decision"
-    return [
+    hints = [
         place.under("percentageOfNodesToScore").diagnostic(Code.NO_EFFECT, message, Severity.INFO)
         for place, percentage in percentages
         if percentage and 0 < percentage < PERCENT
     ]
+    election = configuration.leader_election
+    if election.leader_elect and election.renew_deadline <= election.retry_period * _JITTER:
+        message = f"kube-scheduler starts and stops: must be greater than {_JITTER} times retryPeriod"
+        place = origin.under("leaderElection", "renewDeadline")
+        hints.append(place.diagnostic(Code.INVALID, message, Severity.WARNING))
+    return hints

@@ -30,9 +30,9 @@ def resolve(text: str, tag: str | None, plain: bool) -> Scalar:
 
     Raises ValueError when a tag (`!!int`) contradicts the text.
     """
-    short = tag.removeprefix(_STANDARD) if tag and tag != "!" else None
-    if short is None:
+    if not tag:
         return _guess(text) if plain else text
+    short = tag.removeprefix(_STANDARD)
     if short not in ("bool", "int", "float", "null"):
         return text
     value = _guess(text)

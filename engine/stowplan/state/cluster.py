@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.objects import DeviceClass, Namespace, Node, Pod, Workload
+from stowplan.objects import Node, OtherFact, Pod
 from stowplan.state.columns import Column, Numbers, Rows
 from stowplan.state.store import Store
 
 V = TypeVar("V")
 G = TypeVar("G", bound=np.generic)
+F = TypeVar("F", bound=OtherFact)
 
 
 @dataclass(slots=True)
@@ -79,7 +80,9 @@ class Cluster:
 
     __slots__ = ("_asked", "_store", "_supposed", "_views", "size", "watch")
 
-    def __init__(self, store: Store, asked: Rows | None = None, supposed: Sequence[Supposition] = (), watch: Watch | None = None) -> None:
+    def __init__(
+        self, store: Store, asked: Rows | None = None, supposed: Sequence[Supposition] = (), watch: Watch | None = None
+    ) -> None:
         self._store, self._asked, self._supposed, self.watch = store, asked, supposed, watch
         self._views: dict[Column[Any], Any] = {}
         self.size = len(store.nodes) if asked is None else len(asked)
@@ -148,22 +151,6 @@ class Cluster:
         """The node of a row of the store."""
         return self._store.nodes[row]
 
-    def namespace(self, name: str) -> Namespace | None:
-        """A namespace by name."""
-        return self._store.namespaces.get(name)
-
-    def namespaces(self) -> Iterable[Namespace]:
-        """All namespaces."""
-        return self._store.namespaces.values()
-
-    def workload(self, kind: str, namespace: str, name: str) -> Workload | None:
-        """A Service or controller by name."""
-        return self._store.workloads.get((kind, namespace, name))
-
-    def workloads(self, namespace: str, kind: str) -> list[Workload]:
-        """Services or controllers of a namespace."""
-        return [w for (k, ns, _), w in self._store.workloads.items() if k == kind and ns == namespace]
-
-    def device_classes(self) -> Sequence[DeviceClass]:
-        """All device classes."""
-        return list(self._store.device_classes.values())
+    def facts(self, kind: type[F]) -> Mapping[str, F]:
+        """Facts of another kind (Namespace, Workload, ...) by key. Only asks are made from them."""
+        return self._store.facts.get(kind, {})

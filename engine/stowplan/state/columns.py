@@ -27,6 +27,7 @@ Numbers = NDArray[np.int64]
 Rows = NDArray[np.intp]
 V = TypeVar("V")
 T = TypeVar("T", bound=Hashable)
+G = TypeVar("G", bound=np.generic)
 
 
 class Reach(enum.Enum):
@@ -76,7 +77,7 @@ class Storage(ABC, Generic[V]):
         """Answer for the rows of the view."""
 
 
-def widened(array: NDArray[np.generic], capacity: int) -> NDArray[np.generic]:
+def widened(array: NDArray[G], capacity: int) -> NDArray[G]:
     """Copy of a one-dimensional array with zeros up to `capacity`."""
     wider = np.zeros(capacity, dtype=array.dtype)
     wider[: len(array)] = array
@@ -94,24 +95,24 @@ class Coded(Generic[T]):
 
     def present(self) -> Mask:
         """Mask of the rows that have a value at all."""
-        nothing = self._index.get(None)  # type: ignore[call-overload]
+        nothing = self._index.get(None)  # type: ignore[arg-type]
         return np.ones(len(self.codes), dtype=np.bool_) if nothing is None else self.codes != nothing
 
     def where(self, test: Callable[[T], bool]) -> Mask:
         """Mask of the rows whose value passes; `test` runs once per distinct value and must depend on nothing else."""
-        return self._gather(test, np.bool_)
+        return self._gather(test, np.dtype(np.bool_))
 
     def count(self, number: Callable[[T], int]) -> Numbers:
         """`number` of each row's value, as int64."""
-        return self._gather(number, np.int64)
+        return self._gather(number, np.dtype(np.int64))
 
     def meets(self, requirement: Requirement) -> Mask:
         """Mask of the rows whose value (None: label absent) meets a label requirement; wanted values are looked up."""
         if requirement.above is not None or requirement.below is not None:
-            return self.where(requirement.accepts)  # type: ignore[arg-type]
+            return self.where(requirement.accepts)  # type: ignore[arg-type]  # only columns of labels are asked
         table = np.full(len(self.values), requirement.complement, dtype=np.bool_)
         for value in (None, *requirement.values):
-            code = self._index.get(value)  # type: ignore[call-overload]
+            code = self._index.get(value)  # type: ignore[arg-type]
             if code is not None:
                 table[code] = requirement.accepts(value)
         return table[self.codes]
@@ -125,7 +126,7 @@ class Coded(Generic[T]):
                 table[code] = True
         return table[self.codes]
 
-    def _gather(self, function: Callable[[T], object], dtype: type) -> NDArray[np.generic]:
+    def _gather(self, function: Callable[[T], object], dtype: np.dtype[G]) -> NDArray[G]:
         if len(self.codes) < len(self.values):
             wanted, inverse = np.unique(self.codes, return_inverse=True)
             table = np.fromiter((function(self.values[code]) for code in wanted.tolist()), dtype, len(wanted))
@@ -154,7 +155,7 @@ class CodedBase(Storage[Coded[T]]):
         return self.codes
 
     def grow(self, capacity: int) -> None:
-        self.codes = widened(self.codes, capacity)  # type: ignore[assignment]
+        self.codes = widened(self.codes, capacity)
 
     def move(self, source: int, target: int) -> None:
         self.codes[target] = self.codes[source]
@@ -223,7 +224,7 @@ class AmountStorage(Storage[Amount]):
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
-        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}  # type: ignore[misc]
+        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
 
     def set_node(self, row: int, node: Node) -> None:
         for array in self.arrays.values():
@@ -260,7 +261,7 @@ class SumStorage(Storage[Amount]):
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
-        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}  # type: ignore[misc]
+        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
 
     def move(self, source: int, target: int) -> None:
         for array in self.arrays.values():

@@ -12,8 +12,8 @@ from stowplan.objects import Pod
 from stowplan.state.columns import Mask, Numbers, Rows, widened
 
 if TYPE_CHECKING:
-    from stowplan.plugins.plugin import Feasible
     from stowplan.state.cluster import Cluster
+    from stowplan.state.feasible import Feasible
     from stowplan.state.store import Store
 
 
@@ -36,7 +36,7 @@ class Counter(ABC):
 
     @abstractmethod
     def weight(self, pod: Pod) -> int:
-        """How often a pod counts."""
+        """How often a pod counts that is thought to come or go."""
 
     def current(self) -> Numbers:
         """The own count of every row, as what tells rows apart."""
@@ -49,7 +49,7 @@ class Counter(ABC):
             table.add(row, amount)
 
     def grow(self, capacity: int) -> None:
-        self.counts = widened(self.counts, capacity)  # type: ignore[assignment]
+        self.counts = widened(self.counts, capacity)
 
     def move(self, source: int, target: int) -> None:
         self.counts[target], self.counts[source] = self.counts[source], 0

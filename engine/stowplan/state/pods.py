@@ -24,6 +24,9 @@ class PodTest(Protocol):
     def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:
         """Whether a pod of this shape counts."""
 
+    def supposed(self, namespace: str, labels: Labels) -> bool:
+        """Whether a pod that is thought to come or go counts."""
+
 
 class Shape(NamedTuple):
     """What counters see of a pod."""
@@ -46,7 +49,7 @@ class MatchCounter(Counter):
         self.test = test
 
     def weight(self, pod: Pod) -> int:
-        return int(self.holds(shape_of(pod)))
+        return int(self.test.supposed(pod.namespace, pod.labels))
 
     def holds(self, shape: Shape) -> bool:
         """Whether pods of the shape count."""

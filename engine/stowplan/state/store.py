@@ -12,16 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stowplan.objects import (
-    DeviceClass,
-    DisruptionBudget,
-    Fact,
-    Namespace,
-    Node,
-    Pod,
-    PriorityClass,
-    Workload,
-)
+from stowplan.objects import Fact, Node, OtherFact, Pod
 from stowplan.state.columns import Column, Numbers, Storage
 
 V = TypeVar("V")
@@ -43,18 +34,16 @@ class Store:
         self.pending: dict[str, Pod] = {}
         self.nominated: dict[str, dict[str, Pod]] = {}
         """pending pods by the node that preemption reserved for them"""
-        self.namespaces: dict[str, Namespace] = {}
-        self.workloads: dict[tuple[str, str, str], Workload] = {}
-        self.device_classes: dict[str, DeviceClass] = {}
-        self.budgets: dict[tuple[str, str], DisruptionBudget] = {}
-        self.priorities: dict[str, PriorityClass] = {}
+        self.facts: dict[type, dict[str, Any]] = {}
+        """facts of other kinds (Namespace, Workload, ...) by their type and key"""
         self.epoch = 0
         """Grows when a node comes, goes or changes its facts: row numbers and node columns are not what they were."""
         self.lookups = 0
-        """Grows when a fact that asks are made from (namespace, workload, device class) changes."""
+        """Grows when one of `facts`, which asks are made from, changes."""
         self.log: list[int] = []
         """Rows whose pods changed, in order; readers remember their place."""
         self._places: dict[str, str] = {}
+        self._replaced: dict[str, list[tuple[OtherFact, OtherFact | None]]] = {}
         self._columns: dict[Column[Any], Storage[Any]] = {}
         self._pod_columns: list[Storage[Any]] = []
         self._ranks: tuple[int, Numbers] = (-1, np.zeros(0, dtype=np.int64))
@@ -89,21 +78,21 @@ class Store:
             if fact.name in self.row_of:
                 raise DuplicateNodeError(f"node {fact.name} is there twice")
             self.set_node(fact)
-        elif isinstance(fact, DisruptionBudget):
-            self.budgets[fact.namespace, fact.name] = fact
-        elif isinstance(fact, PriorityClass):
-            self.priorities[fact.name] = fact
         else:
-            self._set_lookup(fact)
+            self.set_fact(fact)
 
-    def _set_lookup(self, fact: Namespace | Workload | DeviceClass) -> None:
+    def set_fact(self, fact: OtherFact) -> OtherFact | None:
+        """A fact of another kind is new or has changed. Returns the one it replaces."""
+        kept = self.facts.setdefault(type(fact), {})
+        replaced = kept.get(fact.key)
+        kept[fact.key] = fact
         self.lookups += 1
-        if isinstance(fact, Namespace):
-            self.namespaces[fact.name] = fact
-        elif isinstance(fact, Workload):
-            self.workloads[fact.kind, fact.namespace, fact.name] = fact
-        else:
-            self.device_classes[fact.name] = fact
+        return replaced
+
+    def remove_fact(self, kind: type, key: str) -> None:
+        """A fact of another kind is gone; an unknown key is ignored."""
+        if self.facts.get(kind, {}).pop(key, None) is not None:
+            self.lookups += 1
 
     # Nodes
 
@@ -174,15 +163,26 @@ class Store:
         else:
             self._unseat(row, self.seats[row][key])
 
-    def assume(self, pod: Pod, name: str) -> None:
-        """Count a pending pod on a node before the API server says so. Undone by `forget`."""
+    def assume(self, pod: Pod, name: str, facts: Iterable[OtherFact] = ()) -> None:
+        """Count a pending pod on a node before the API server says so, and take over the facts as its binding will make them.
+
+        Undone by `forget`.
+        """
         self._leave_queue(pod.key)
         self._put(pod, name)
+        replaced = [(fact, self.set_fact(fact)) for fact in facts]
+        if replaced:
+            self._replaced[pod.key] = replaced
 
     def forget(self, pod: Pod) -> None:
-        """Undo `assume`: the pod waits again."""
+        """Undo `assume`: the pod waits again, and the facts are what they were."""
         self.remove_pod(pod.key)
         self._wait(pod)
+        for fact, old in reversed(self._replaced.pop(pod.key, [])):
+            if old is None:
+                self.remove_fact(type(fact), fact.key)
+            else:
+                self.set_fact(old)
 
     def requeue(self, pods: Iterable[Pod]) -> None:
         """Put pods that wait in this order, which is that of `pending`."""

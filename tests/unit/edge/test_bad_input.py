@@ -228,7 +228,7 @@ def test_a_truncated_yaml_list(tmp_path):
         "kind: Node\n  name: x\n",
         "kind: *gone\n",
         "a: 'x\n",
-        "? !!python/name:os.system\n",
+        "kind: !!python/name:os.system x\n",
     ],
 )
 def test_broken_yaml(tmp_path, text):

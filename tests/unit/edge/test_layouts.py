@@ -161,9 +161,25 @@ def test_anchors_across_items(tmp_path):
 
 def test_yaml_values_are_those_of_kubernetes(tmp_path):
     path = tmp_path / "node.yaml"
-    path.write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: n\n  labels: {since: 2026-01-02, time: 12:30, eq: =}\n")
+    path.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata:\n  name: n\n  labels: {<<: {a: b}, since: 2026-01-02, time: 12:30, eq: =}\n"
+    )
     store, _ = read_cluster([path])
-    assert dict(store.nodes[0].labels.items()) == {"since": "2026-01-02", "time": "12:30", "eq": "="}
+    assert dict(store.nodes[0].labels.items()) == {"a": "b", "since": "2026-01-02", "time": "12:30", "eq": "="}
+
+
+def test_keys_are_always_text(tmp_path):
+    path = tmp_path / "node.yaml"
+    path.write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: n\n  labels: {8080: a, 1.5: b}\n")
+    store, _ = read_cluster([path])
+    assert dict(store.nodes[0].labels.items()) == {"8080": "a", "1.5": "b"}
+
+
+def test_many_aliases_cost_nothing(tmp_path):
+    path = tmp_path / "bomb.yaml"
+    lines = ["l0: &l0 [x, x]", *(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))]
+    path.write_text("apiVersion: v1\nkind: Bomb\nmetadata: {name: b}\n" + "\n".join(lines) + "\n")
+    assert read_cluster([path])[1].skipped == {"Bomb": 1}
 
 
 CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}

@@ -1,6 +1,7 @@
 """Reading objects: both doors, sharing, raw manifests, errors."""
 
 import json
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -262,3 +263,40 @@ def test_broken_json():
         read(b'{"apiVersion": "v1", "kind": "Pod", "metadata": {')
     with pytest.raises(ObjectError, match="object: "):
         read(b"[]")
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        (pod(STORED, priority=0, containers=[{"name": "m", "resources": 5}]), "spec.containers[0].resources"),
+        (pod({**STORED, "labels": {"a": 5}}), "metadata.labels[...]"),
+        (pod({**STORED, "ownerReferences": [{"controller": "yes"}]}), "metadata.ownerReferences[0].controller"),
+        (pod(STORED, {"containerStatuses": [{"resources": {"requests": []}}]}), "status.containerStatuses[0].resources.requests"),
+        (pod(STORED, {"allocatedResources": {"cpu": "many"}}), "status.allocatedResources.cpu"),
+        (pod(STORED, priority=0, affinity={"nodeAffinity": []}), "spec.affinity.nodeAffinity"),
+    ],
+)
+def test_what_is_decoded_late_is_told_with_its_whole_place(item, path):
+    for _ in range(2):  # a failure must not be remembered as an answer
+        with pytest.raises(ObjectError) as caught:
+            both(item)
+        assert caught.value.path == path
+
+
+def test_statuses_that_agree_with_the_spec_share_what_is_occupied():
+    containers = [{"name": "m", "resources": {"requests": {"cpu": "1"}}}]
+    told = {"containerStatuses": [{"name": "m", "allocatedResources": {"cpu": "1000m"}, "resources": {"requests": {"cpu": 1}}}]}
+    running = both(pod({**STORED, "name": "a"}, told, containers=containers, nodeName="n"))
+    pending = both(pod({**STORED, "name": "b"}, containers=containers))
+    assert running.requested is pending.requested
+    assert running.nonzero == pending.nonzero
+
+
+def test_times_of_parsed_yaml_are_utc():
+    for moment in (datetime(1970, 1, 1, 0, 1), datetime(1970, 1, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))):  # noqa: DTZ001
+        assert read(pod({**STORED, "creationTimestamp": moment})).created == 60.0
+
+
+def test_what_json_cannot_hold_is_an_error():
+    with pytest.raises(ObjectError, match="Pod: is no JSON object"):
+        read(pod(STORED, containers=[object()]))

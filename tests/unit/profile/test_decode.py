@@ -48,7 +48,7 @@ GOOD = [
     ("flag: yes\nnumber: -9223372036854775808\nsmall: 2147483647\n", Outer(flag=True, number=-(2**63), small=2**31 - 1)),
     ("ratio: 3\ntext: ''\nmaybe: x\n", Outer(ratio=3.0, text="", maybe="x")),
     ("data: aGk=\nwait: 1m30s\n", Outer(data=b"hi", wait=timedelta(seconds=90))),
-    ("innerPart: {name: n, weight: 3}\n", Outer(inner_part=Inner("n", 3))),
+    ("innerPart: {name: x, weight: 3}\n", Outer(inner_part=Inner("x", 3))),
     ("manyParts: [{name: a}, {}, ~]\nwords: [a, ~]\n", Outer(many_parts=(Inner("a"), Inner(), Inner()), words=("a", ""))),
     ("labels: {a: b}\n", Outer(labels={"a": "b"})),
     ("number: ~\ntext: ~\nmanyParts: ~\ninnerPart: ~\nwait: ~\n", Outer()),

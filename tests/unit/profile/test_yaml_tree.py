@@ -113,7 +113,7 @@ TEXT = "name: é\nlist:\n- one: 1\n  two:\n    deep: x\n-   three\nempty:\nflow:
         (("list", 0, "two", "deep"), (5, 11)),
         (("list", 1), (6, 5)),
         (("empty",), (7, 1)),
-        (("flow", "a", 0), (8, 11)),
+        (("flow", "a", 0), (8, 12)),
         (("list", 0, "absent", "deeper"), (3, 3)),
         (("list", 9), (2, 1)),
         (("absent",), (1, 1)),

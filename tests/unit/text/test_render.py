@@ -9,10 +9,7 @@ def at(text, what, **more):
 
 def test_line_caret_and_notes():
     assert render(at("a: 1\nbcd: 2\n", "bcd", notes=('did you mean "b"?',))) == (
-        "profile.yaml:2:1: error[STW101]: unknown field\n"
-        "  2 | bcd: 2\n"
-        "    | ^^^\n"
-        '  note: did you mean "b"?'
+        'profile.yaml:2:1: error[STW101]: unknown field\n  2 | bcd: 2\n    | ^^^\n  note: did you mean "b"?'
     )
 
 

@@ -1,15 +1,17 @@
-"""Arithmetic that NodeResourcesFit and NodeResourcesBalancedAllocation share: what a node has and what it would give out."""
+"""What a node has of a resource and what it has given out, as scores compare it; and Go's integer division."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from stowplan.objects import Amounts, is_scalar
-from stowplan.plugins.arguments import ResourceWeight
-from stowplan.state import ALLOCATABLE, NONZERO_REQUESTED, REQUESTED, Cluster, Mask, Numbers
+from stowplan.state.catalogue import ALLOCATABLE, NONZERO_REQUESTED, REQUESTED
+from stowplan.state.cluster import Cluster
+from stowplan.state.columns import Mask, Numbers
 
 NONZERO = frozenset({"cpu", "memory"})
 
@@ -21,6 +23,16 @@ def quotient(numerator: Numbers, denominator: Numbers) -> Numbers:
     if numerator.min(initial=0) < 0:
         floor += (numerator < 0) & (floor * divisor != numerator)
     return floor
+
+
+class Weighted(Protocol):
+    """A resource and how much it counts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def weight(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,7 @@ class Share:
     """what the pod asks"""
 
 
-def shares(resources: tuple[ResourceWeight, ...], pod: Amounts, cluster: Cluster, *, nonzero: bool) -> Iterator[Share]:
+def shares(resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, nonzero: bool) -> Iterator[Share]:
     """The resources that take part in scoring (resourceAllocationScorer.calculateResourceAllocatableRequest).
 
     `nonzero` counts cpu and memory of running pods with the defaults for silent containers.

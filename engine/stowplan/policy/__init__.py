@@ -1,0 +1,1 @@
+"""A compiled configuration over a cluster: decisions with their reasons."""
