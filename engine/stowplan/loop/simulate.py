@@ -126,5 +126,5 @@ def _packed(tied: Mask | None) -> NDArray[np.uint8] | None:
 def amounts(store: Store) -> dict[str, Numbers]:
     """Requested amounts by resource, and the number of pods, over the nodes."""
     view = Cluster(store)
-    resources = sorted({name for node in store.nodes for name in node.allocatable} - {"pods"})
+    resources = [name for name in view[ALLOCATABLE].names if name != "pods"]
     return {name: view[REQUESTED][name].copy() for name in resources} | {"pods": view[PODS]["pods"].copy()}

@@ -1,4 +1,4 @@
-"""Facts about the cluster besides pods and nodes: namespaces, priority classes, workloads, device classes, budgets."""
+"""Facts about the cluster besides pods and nodes: namespaces, priority classes, workloads, budgets."""
 
 from __future__ import annotations
 
@@ -53,20 +53,6 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClass:
-    """A resource.k8s.io DeviceClass: the extended resource it stands for ("" if none), epoch seconds, selector count."""
-
-    name: str
-    extended_resource: str
-    created: float | None
-    selectors: int
-
-    @property
-    def key(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
 class DisruptionBudget:
     """A policy/v1 PodDisruptionBudget: how many more disruptions are allowed, which pods were just disrupted."""
 
@@ -106,12 +92,6 @@ def label_selected(item: wire_cluster.LabelSelected, metadata: wire.Metadata, ki
     """ReplicaSet or StatefulSet."""
     selector = label_selector(item.spec.selector if item.spec else None, "spec.selector")
     return Workload(kind, metadata.namespace or "default", metadata.name or "", selector)
-
-
-def device_class(item: wire_cluster.DeviceClass, metadata: wire.Metadata, _: str) -> DeviceClass:
-    spec = item.spec or wire_cluster.DeviceClassSpec()
-    created = wire.epoch(metadata.creation_timestamp)
-    return DeviceClass(metadata.name or "", spec.extended_resource_name or "", created, len(spec.selectors or ()))
 
 
 def disruption_budget(item: wire_cluster.PodDisruptionBudget, metadata: wire.Metadata, _: str) -> DisruptionBudget:

@@ -55,6 +55,7 @@ class Volume(Wire, frozen=True):
     rbd: Text = UNSET
     csi: Text = UNSET
     azure_disk: Text = UNSET
+    azure_file: Text = UNSET
     cinder: Text = UNSET
     portworx_volume: Text = UNSET
     vsphere_volume: Text = UNSET

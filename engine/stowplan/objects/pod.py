@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from stowplan.objects import wire
 from stowplan.objects.amounts import Amounts
+from stowplan.objects.extended import ContainerDevices
 from stowplan.objects.labels import Labels, Requirement, Selector
 from stowplan.objects.nodeselector import NodeSelector, PreferredTerm
 from stowplan.objects.requests import Usage
@@ -103,6 +104,7 @@ class PodSpec:
     required_features: frozenset[str]
     volumes: tuple[wire.Volume, ...]
     claims: tuple[wire.PodResourceClaim, ...]
+    extended: tuple[ContainerDevices, ...]
     dominant: str
     usage: Usage
     reported: dict[bytes, Usage] = field(default_factory=dict, repr=False)

@@ -14,6 +14,7 @@ from msgspec import UnsetType
 from stowplan.objects import outline, wire
 from stowplan.objects.admission import Priorities, admit
 from stowplan.objects.amounts import from_resource_list
+from stowplan.objects.extended import container_devices
 from stowplan.objects.labels import Labels, label_selector, match_labels
 from stowplan.objects.nodeselector import node_selector, preferred_terms
 from stowplan.objects.pod import HostPort, Owner, Pod, PodSpec, PodTerm, SpreadConstraint
@@ -187,6 +188,7 @@ def _derive(spec: wire.PodSpec) -> PodSpec:
         required_features=_features(spec),
         volumes=spec.volumes or (),
         claims=spec.resource_claims or (),
+        extended=container_devices(form),
         dominant=dominant(form),
         usage=usage(form),
     )

@@ -13,14 +13,26 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from stowplan.objects import node, others, outline, podreader, wire, wire_cluster
+from stowplan.objects import devicereader, node, others, outline, podreader, storage, wire, wire_cluster, wire_devices, wire_storage
 from stowplan.objects.admission import Priorities
+from stowplan.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from stowplan.objects.errors import ObjectError
 from stowplan.objects.node import Node
-from stowplan.objects.others import DeviceClass, DisruptionBudget, Namespace, PriorityClass, Workload
+from stowplan.objects.others import DisruptionBudget, Namespace, PriorityClass, Workload
 from stowplan.objects.pod import Pod
+from stowplan.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
-OtherFact = Namespace | PriorityClass | Workload | DeviceClass | DisruptionBudget
+Storage = PersistentVolume | PersistentVolumeClaim | StorageClass | CSINode | CSIDriver | CSIStorageCapacity | VolumeAttachment
+Devices = DeviceClass | DeviceTaintRule | ResourceClaim | ResourceSlice
+OtherFact = Storage | Namespace | PriorityClass | Workload | DisruptionBudget | Devices
 """Facts that are neither node nor pod; all have a `key`."""
 Fact = Pod | Node | OtherFact
 
@@ -44,7 +56,17 @@ _KINDS: Final = {
     "ReplicationController": _kind("", wire_cluster.MapSelected, others.map_selected),
     "ReplicaSet": _kind("apps", wire_cluster.LabelSelected, others.label_selected),
     "StatefulSet": _kind("apps", wire_cluster.LabelSelected, others.label_selected),
-    "DeviceClass": _kind("resource.k8s.io", wire_cluster.DeviceClass, others.device_class),
+    "DeviceClass": _kind("resource.k8s.io", wire_devices.DeviceClass, devicereader.device_class),
+    "DeviceTaintRule": _kind("resource.k8s.io", wire_devices.DeviceTaintRule, devicereader.taint_rule),
+    "ResourceClaim": _kind("resource.k8s.io", wire_devices.ResourceClaim, devicereader.resource_claim),
+    "ResourceSlice": _kind("resource.k8s.io", wire_devices.ResourceSlice, devicereader.resource_slice),
+    "PersistentVolume": _kind("", wire_storage.PersistentVolume, storage.persistent_volume),
+    "PersistentVolumeClaim": _kind("", wire_storage.PersistentVolumeClaim, storage.claim),
+    "StorageClass": _kind("storage.k8s.io", wire_storage.StorageClass, storage.storage_class),
+    "CSINode": _kind("storage.k8s.io", wire_storage.CSINode, storage.csi_node),
+    "CSIDriver": _kind("storage.k8s.io", wire_storage.CSIDriver, storage.csi_driver),
+    "CSIStorageCapacity": _kind("storage.k8s.io", wire_storage.CSIStorageCapacity, storage.csi_storage_capacity),
+    "VolumeAttachment": _kind("storage.k8s.io", wire_storage.VolumeAttachment, storage.volume_attachment),
     "PodDisruptionBudget": _kind("policy", wire_cluster.PodDisruptionBudget, others.disruption_budget),
 }
 

@@ -209,6 +209,11 @@ class CSIVolume(Wire, frozen=True):
 class AzureDisk(Wire, frozen=True):
     disk_name: str | None = None
     disk_uri: str | None = msgspec.field(default=None, name="diskURI")
+    kind: str | None = None
+
+
+class AzureFile(Wire, frozen=True):
+    share_name: str | None = None
 
 
 class VolumeID(Wire, frozen=True):
@@ -237,6 +242,7 @@ class Volume(Wire, frozen=True):
     rbd: RBD | None = None
     csi: CSIVolume | None = None
     azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
     cinder: VolumeID | None = None
     portworx_volume: VolumeID | None = None
     vsphere_volume: VSphereVolume | None = None

@@ -69,16 +69,6 @@ class LabelSelected(Wire, frozen=True):
     spec: LabelSelectorSpec | None = None
 
 
-class DeviceClassSpec(Wire, frozen=True):
-    selectors: tuple[Wire, ...] | None = None
-    extended_resource_name: str | None = None
-
-
-class DeviceClass(Wire, frozen=True):
-    metadata: Metadata | None = None
-    spec: DeviceClassSpec | None = None
-
-
 class DisruptionStatus(Wire, frozen=True):
     disruptions_allowed: int | None = None
     disrupted_pods: dict[str, datetime | None] | None = None

@@ -2,6 +2,7 @@
 
 from stowplan.plugins import (
     default_binder,
+    dynamic_resources,
     image_locality,
     inter_pod_affinity,
     node_affinity,
@@ -11,11 +12,15 @@ from stowplan.plugins import (
     node_resources_balanced_allocation,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     priority_sort,
     scheduling_gates,
     taint_toleration,
     unbuilt,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 from stowplan.plugins.plugin import Plugin
 
@@ -28,13 +33,13 @@ IN_TREE: tuple[Plugin, ...] = (
     node_affinity.PLUGIN,
     node_ports.PLUGIN,
     node_resources_fit.PLUGIN,
-    unbuilt.VOLUME_RESTRICTIONS,
-    unbuilt.NODE_VOLUME_LIMITS,
-    unbuilt.VOLUME_BINDING,
-    unbuilt.VOLUME_ZONE,
+    volume_restrictions.PLUGIN,
+    node_volume_limits.PLUGIN,
+    volume_binding.PLUGIN,
+    volume_zone.PLUGIN,
     pod_topology_spread.PLUGIN,
     inter_pod_affinity.PLUGIN,
-    unbuilt.DYNAMIC_RESOURCES,
+    dynamic_resources.PLUGIN,
     unbuilt.DEFAULT_PREEMPTION,
     node_resources_balanced_allocation.PLUGIN,
     image_locality.PLUGIN,

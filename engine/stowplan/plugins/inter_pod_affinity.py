@@ -57,16 +57,33 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Facing:
+    """A question about running pods' terms: is it of these kinds, and does it match a pod like this one?"""
+
+    kinds: frozenset[str]
+    namespace: str
+    labels: Labels
+    namespace_labels: Labels
+
+    def meets(self, held: Held) -> bool:
+        term = held.term
+        return (
+            held.kind in self.kinds
+            and term.selector.matches(self.labels)
+            and term.selects_namespace(self.namespace, self.namespace_labels, held.namespace)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
-    """Terms of the incoming pod, and what of it other pods' terms look at."""
+    """Terms of the incoming pod, and the questions whose answers are the terms of running pods that look at it."""
 
     affinity: tuple[Wanted, ...]
     anti: tuple[Wanted, ...]
     preferred: tuple[tuple[int, Wanted], ...]
     """negative weights for anti-affinity"""
-    namespace: str
-    labels: Labels
-    namespace_labels: Labels
+    repelling: Facing
+    scoring: Facing
     matches_itself: bool
     hard_weight: int
     ignore_preferred: bool
@@ -78,13 +95,13 @@ def asks(pod: Pod, args: InterPodAffinityArgs, cluster: Cluster) -> Ask:
     preferred = [(weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_affinity]
     preferred += [(-weight, resolve(term, pod, cluster)) for weight, term in spec.preferred_anti_affinity]
     namespace = cluster.facts(Namespace).get(pod.namespace)
+    labels = namespace.labels if namespace else Labels.EMPTY
     return Ask(
         affinity,
         tuple(resolve(term, pod, cluster) for term in spec.anti_affinity),
         tuple(preferred),
-        pod.namespace,
-        pod.labels,
-        namespace.labels if namespace else Labels.EMPTY,
+        Facing(REQUIRED_ANTI, pod.namespace, pod.labels, labels),
+        Facing(SCORING, pod.namespace, pod.labels, labels),
         all(wanted.test.holds(pod.namespace, pod.labels, terminating=False) for wanted in affinity),
         args.hard_pod_affinity_weight,
         args.ignore_preferred_terms_of_existing_pods,
@@ -103,12 +120,10 @@ def resolve(term: PodTerm, pod: Pod, cluster: Cluster) -> Wanted:
     return Wanted(term.key, Near(frozenset(names), term.selector))
 
 
-def facing(ask: Ask, cluster: Cluster, kinds: frozenset[str]) -> Iterator[tuple[Held, Domains]]:
-    """Terms of running pods that match the incoming pod, with the domains of the pods that carry them."""
-    for held, count in cluster[TERMS].of(kinds):
-        term = held.term
-        if term.selects_namespace(ask.namespace, ask.namespace_labels, held.namespace) and term.selector.matches(ask.labels):
-            yield held, count.by(term.key)
+def facing(question: Facing, cluster: Cluster) -> Iterator[tuple[Held, Domains]]:
+    """Terms of running pods that look at the incoming pod, with the domains of the pods that carry them."""
+    for held, count in cluster[TERMS].meeting(question):
+        yield held, count.by(held.term.key)
 
 
 REQUIRED_ANTI = frozenset({"required-anti"})
@@ -116,7 +131,7 @@ SCORING = frozenset({"required", "preferred", "preferred-anti"})
 
 
 def rejects(ask: Ask, cluster: Cluster) -> Rejections | None:
-    existing = [domains for _, domains in facing(ask, cluster, REQUIRED_ANTI)]
+    existing = [domains for _, domains in facing(ask.repelling, cluster)]
     if not (ask.affinity or ask.anti or any(domains.any for domains in existing)):
         return None
     unmet = lacking(ask, cluster)
@@ -161,7 +176,7 @@ def contributions(ask: Ask, cluster: Cluster) -> Iterator[tuple[int, Domains]]:
     """Weight and domains of every term that scores for or against a node."""
     for weight, wanted in ask.preferred:
         yield weight, cluster[MATCHING].count(wanted.test).by(wanted.key)
-    for held, domains in facing(ask, cluster, SCORING):
+    for held, domains in facing(ask.scoring, cluster):
         weight = {"required": ask.hard_weight, "preferred": held.weight, "preferred-anti": -held.weight}[held.kind]
         if weight:
             yield weight, domains

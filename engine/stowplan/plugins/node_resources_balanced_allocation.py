@@ -37,39 +37,28 @@ def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
 
 def balance(parts: list[Share], size: int, *, with_pod: bool) -> Numbers:
     """100 less the standard deviation of the used fractions, truncated to an integer."""
-    counts = np.zeros(size, dtype=np.int64)
-    total = np.zeros(size)
-    fractions: list[NDArray[np.float64]] = []
-    for part in parts:
-        used = part.used + part.wanted if with_pod else part.used
-        fraction = np.minimum(1.0, used / np.where(part.counts, part.allocatable, 1))
-        fractions.append(fraction)
-        counts += part.counts
-        total += np.where(part.counts, fraction, 0.0)
-    deviation = np.zeros(size)
-    if len(parts) == 2:
-        both = counts == len(parts)
-        deviation = np.where(both, np.abs((fractions[0] - fractions[1]) / 2), 0.0)
-    elif len(parts) > 2:
-        deviation = _deviation(parts, fractions, counts, total)
+    fractions = [np.minimum(1.0, (part.used + part.wanted if with_pod else part.used) / part.divisor) for part in parts]
+    if all(part.everywhere for part in parts):
+        deviation = spread(fractions, size)
+    else:
+        deviation = np.zeros(size)
+        kept = np.array([part.counts for part in parts])
+        for pattern in np.unique(kept, axis=1).T:  # rows that keep the same resources
+            rows = (kept == pattern[:, None]).all(axis=0)
+            deviation[rows] = spread([f[rows] for f, keeps in zip(fractions, pattern, strict=True) if keeps], int(rows.sum()))
     return ((1 - deviation) * MAX_SCORE).astype(np.int64)
 
 
-def _deviation(
-    parts: list[Share], fractions: list[NDArray[np.float64]], counts: Numbers, total: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Deviation row by row where rows may keep different resources: two kept ones have upstream's own formula."""
-    mean = total / np.maximum(counts, 1)
-    squares = np.zeros(len(counts))
-    highest = np.full(len(counts), -np.inf)
-    lowest = np.full(len(counts), np.inf)
-    for part, fraction in zip(parts, fractions, strict=True):
-        squares += np.where(part.counts, (fraction - mean) ** 2, 0.0)
-        highest = np.maximum(highest, np.where(part.counts, fraction, -np.inf))
-        lowest = np.minimum(lowest, np.where(part.counts, fraction, np.inf))
-    with np.errstate(invalid="ignore"):
-        two = (highest - lowest) / 2
-    return np.where(counts == 2, two, np.where(counts > 2, np.sqrt(squares / np.maximum(counts, 1)), 0.0))
+def spread(fractions: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
+    """Standard deviation across resources, in the order of upstream's float operations (balancedResourceScorer)."""
+    if len(fractions) < 2:
+        return np.zeros(size)
+    if len(fractions) == 2:
+        half: NDArray[np.float64] = np.abs((fractions[0] - fractions[1]) / 2)
+        return half
+    mean = sum(fractions, np.zeros(size)) / len(fractions)
+    squares = sum(((fraction - mean) * (fraction - mean) for fraction in fractions), np.zeros(size))
+    return np.sqrt(squares / len(fractions))
 
 
 PLUGIN = Plugin(

@@ -4,7 +4,6 @@ rejects  a node whose free resources, or number of pods, do not suffice
 scores   a node by how full it would be: LeastAllocated, MostAllocated or RequestedToCapacityRatio
 """
 
-import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +22,7 @@ from stowplan.state import (
     Mask,
     Numbers,
     Share,
+    broken_linear,
     quotient,
     shares,
 )
@@ -94,11 +94,15 @@ def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
         return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
     rate = least if strategy.type == "LeastAllocated" else most
     total = np.zeros(cluster.size, dtype=np.int64)
-    weights = np.zeros(cluster.size, dtype=np.int64)
+    weights: Numbers | int = 0
     for part in parts:
-        total += np.where(part.counts, rate(part) * part.weight, 0)
-        weights += part.counts * part.weight
-    return quotient(total, weights)
+        if part.everywhere:
+            total += rate(part) * part.weight
+            weights += part.weight
+        else:
+            total += rate(part) * part.counts * part.weight
+            weights = weights + part.counts * part.weight
+    return quotient(total, np.asarray(weights))
 
 
 def least(part: Share) -> Numbers:
@@ -125,15 +129,6 @@ def ratio(parts: list[Share], shape: tuple[ShapePoint, ...], size: int) -> Numbe
         weights += counts * part.weight
     mean = total / np.maximum(weights, 1)
     return np.where(weights > 0, np.trunc(mean + np.copysign(0.5, mean)), 0).astype(np.int64)
-
-
-def broken_linear(shape: tuple[ShapePoint, ...], at: Numbers) -> Numbers:
-    """Value of the shape (scores 0..10 scaled to 0..100) at a utilisation in percent (helper.BuildBrokenLinearFunction)."""
-    points = [(point.utilization, point.score * 10) for point in shape]
-    result = np.full(len(at), points[-1][1], dtype=np.int64)
-    for (x0, y0), (x1, y1) in reversed(list(itertools.pairwise(points))):
-        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.array(x1 - x0, dtype=np.int64)), result)
-    return np.where(at <= points[0][0], points[0][1], result)
 
 
 PLUGIN = Plugin(

@@ -11,10 +11,8 @@ import numpy as np
 from stowplan.objects import Pod
 from stowplan.plugins.arguments import (
     DefaultPreemptionArgs,
-    DynamicResourcesArgs,
-    VolumeBindingArgs,
 )
-from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, Plugin
+from stowplan.plugins.plugin import FILTERS, Plugin
 from stowplan.state import Cluster, Feasible, Numbers
 
 
@@ -26,29 +24,6 @@ def zero(_ask: object, cluster: Cluster, _: Feasible) -> Numbers:
     return np.zeros(cluster.size, dtype=np.int64)
 
 
-VOLUME_RESTRICTIONS = Plugin(
-    "VolumeRestrictions", FILTERS, stateless={"filter": 'cannot read "PreFilterVolumeRestrictions" from cycleState'}
-)
-NODE_VOLUME_LIMITS = Plugin("NodeVolumeLimits", FILTERS)
-VOLUME_BINDING = Plugin(
-    "VolumeBinding",
-    FILTERS_AND_SCORES | {"reserve", "preBind"},
-    args=VolumeBindingArgs,
-    asks=always,
-    scores=zero,
-    stateless={"filter": "not found", "preScore": "not found", "reserve": "not found"},
-)
-VOLUME_ZONE = Plugin("VolumeZone", FILTERS)
-DYNAMIC_RESOURCES = Plugin(
-    "DynamicResources",
-    FILTERS | {"preEnqueue", "postFilter", "podGroupPostFilter", "score", "reserve", "preBind"},
-    weight=2,
-    args=DynamicResourcesArgs,
-    stateless={"filter": "not found"},
-    asks=always,
-    scores=zero,
-    gate=lambda _pod, _cluster: None,
-)
 DEFAULT_PREEMPTION = Plugin(
     "DefaultPreemption",
     frozenset({"preEnqueue", "postFilter", "podGroupPostFilter"}),
@@ -57,14 +32,5 @@ DEFAULT_PREEMPTION = Plugin(
 )
 
 
-def _volumes(pod: Pod) -> str | None:
-    return "spec.volumes" if pod.spec.volumes else None
-
-
 NEEDS: dict[str, Callable[[Pod], str | None]] = {
-    "VolumeRestrictions": _volumes,
-    "NodeVolumeLimits": _volumes,
-    "VolumeBinding": _volumes,
-    "VolumeZone": _volumes,
-    "DynamicResources": lambda pod: "spec.resourceClaims" if pod.spec.claims else None,
 }

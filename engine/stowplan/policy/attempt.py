@@ -14,29 +14,24 @@ from stowplan.policy.preempt import post_filter
 from stowplan.state import Cluster, Feasible, Store
 
 
-def admit(policy: Policy, store: Store, pod: Pod) -> Attempt:
-    """Which profile takes the pod, or why none tries it now."""
-    attempt = Attempt(pod, pod.spec.scheduler_name)
+def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[str, Status]]:
+    """Why no profile tries the pod now (None: one does), with the PreEnqueue statuses of a gated pod."""
     profile = policy.profiles.get(pod.spec.scheduler_name)
     if profile is None:
-        attempt.skipped = "no profile"
-        return attempt
+        return "no profile", {}
+    texts = {}
     for name in profile.points["preEnqueue"]:
         gate = profile.plugins[name].gate
-        text = gate(pod, Cluster(store)) if gate else None
-        attempt.pre_enqueue[name] = SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,))
-    if any(status is not SUCCESS for status in attempt.pre_enqueue.values()):
-        attempt.skipped = "gated"
-        return attempt
-    attempt.pre_enqueue = {}
-    if pod.terminating:
-        attempt.skipped = f"skip schedule deleting pod: {pod.key}"
-    return attempt
+        texts[name] = gate(pod, Cluster(store)) if gate else None
+    if any(text is not None for text in texts.values()):
+        return "gated", {name: SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,)) for name, text in texts.items()}
+    return (f"skip schedule deleting pod: {pod.key}" if pod.terminating else None), {}
 
 
 def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
     """Judge one pending pod on every node, as the cluster stands."""
-    found = admit(policy, store, pod)
+    found = Attempt(pod, pod.spec.scheduler_name)
+    found.skipped, found.pre_enqueue = admission(policy, store, pod)
     if found.skipped is not None:
         return found
     profile, cluster = policy.profiles[found.profile], Cluster(store)

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import OtherFact, Pod
-from stowplan.policy.attempt import admit, attempt
+from stowplan.policy.attempt import admission, attempt
 from stowplan.policy.classes import Classes, PodClass
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import ask_all, lost_state, open_pod
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
 from stowplan.state import Cluster, Mask, Numbers, Store
+
+MOST_NUMBERS = 4096
 
 
 @dataclass(slots=True)
@@ -40,11 +42,13 @@ class Chooser:
     def __init__(self, policy: Policy, store: Store) -> None:
         self._policy, self._store = policy, store
         self._classes = Classes(store)
-        self._keys: dict[Any, tuple[Any, dict[str, Any]]] = {}
+        self._keys: dict[Any, tuple[int, dict[str, Any]]] = {}
+        self._numbers: dict[Any, int] = {}
+        """classes by profile and asks; a number is hashed faster than all asks"""
         self._lookups = -1
         self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
-        self._failures: dict[Any, tuple[tuple[int, int, int], Choice]] = {}
+        self._failures: dict[int, tuple[tuple[int, int, int], Choice]] = {}
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
@@ -54,7 +58,7 @@ class Chooser:
         return choice
 
     def _choose(self, pod: Pod) -> Choice:
-        skipped = admit(self._policy, self._store, pod).skipped
+        skipped, _ = admission(self._policy, self._store, pod)
         if skipped is not None:
             return Choice(skipped=skipped)
         special = pod.nominated_node or self._store.nominated or pod.spec.scheduler_name in self._broken
@@ -71,20 +75,34 @@ class Chooser:
         row, total, tied = best
         return Choice(row, total, tied, pod_class.feasible, facts=reserve(profile, asks, self._store, row))
 
-    def _asks(self, pod: Pod) -> tuple[Any, dict[str, Any]]:
-        """Class key and asks, computed once per distinct spec, labels, namespace, owner and status."""
+    def _asks(self, pod: Pod) -> tuple[int, dict[str, Any]]:
+        """Class number and asks, computed once per distinct spec, labels, namespace, owner and status.
+
+        Claims that are made for one pod are found by its name, so such pods are not alike.
+        """
         if self._lookups != self._store.lookups:
             self._keys.clear()
             self._lookups = self._store.lookups
-        shape = (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested)
+        own = pod if pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes) else None
+        shape = (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
         found = self._keys.get(shape)
         if found is None:
             profile = self._policy.profiles[pod.spec.scheduler_name]
             asks = ask_all(profile, pod, Cluster(self._store))
-            found = self._keys[shape] = ((profile.scheduler_name, tuple(asks.values())), asks)
+            key = (profile.scheduler_name, tuple(asks.values()))
+            if len(self._numbers) >= MOST_NUMBERS:
+                self._start_over()
+            found = self._keys[shape] = (self._numbers.setdefault(key, len(self._numbers)), asks)
         return found
 
-    def _failed(self, key: Any, pod: Pod) -> Choice:
+    def _start_over(self) -> None:
+        """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""
+        self._keys.clear()
+        self._numbers.clear()
+        self._failures.clear()
+        self._classes = Classes(self._store)
+
+    def _failed(self, key: int, pod: Pod) -> Choice:
         """An unschedulable pod; its message is kept for as long as no pod or node moves."""
         stamp = (self._store.epoch, len(self._store.log), pod.spec.priority)
         known = self._failures.get(key)

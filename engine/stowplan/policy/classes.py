@@ -58,8 +58,11 @@ class PodClass:
         asks = self.opening.asks
         for name in self.profile.points["filter"]:
             plugin = self.profile.plugins[name]
-            if name not in self.opening.skipped and plugin.rejects is not None and asks[name] is not None:
-                self._filters[reach_of(plugin)].append(plugin)
+            reach = reach_of(plugin)
+            # what pods elsewhere make of a node may come later, though nothing is there to be checked now
+            skipped = name in self.opening.skipped and reach is not Reach.DOMAIN
+            if not skipped and plugin.rejects is not None and asks[name] is not None:
+                self._filters[reach].append(plugin)
         nothing = Cluster(self._store, np.zeros(0, dtype=np.intp))
         for name in self.profile.points["score"]:
             plugin = self.profile.plugins[name]
@@ -92,6 +95,9 @@ class PodClass:
         self._acceptable = self._open & self._passed(Reach.ROW, cluster)
         self._local = np.where(self._acceptable, self._base + self._summed(Reach.ROW, cluster), REJECTED)
         self._raws = [self._raw(plugin, cluster) for plugin in self._normalised]
+        pairs = zip(self._normalised, self._raws, strict=True)
+        self._moving = [(plugin, raw) for plugin, raw in pairs if reach_of(plugin) is Reach.ROW]
+        """normalised scores whose raw values pods change"""
         self._watch = Watch()
         self._make_groups()
 
@@ -100,7 +106,7 @@ class PodClass:
         components += [source.current for source in self._watch.codes]
         self._groups = Groups(components, self._acceptable)
         self._known = len(self._watch.codes)
-        self._restless = self._known > 0 or any(reach_of(plugin) is Reach.ROW for plugin in self._normalised)
+        self._restless = self._known > 0 or bool(self._moving)
         """whether pods can move a row to another group"""
         self._evaluate_groups()
         if len(self._watch.codes) > self._known:
@@ -159,19 +165,16 @@ class PodClass:
         cluster = Cluster(self._store, rows)
         after = self._open[rows] & self._passed(Reach.ROW, cluster)
         self._local[rows] = np.where(after, self._base[rows] + self._summed(Reach.ROW, cluster), REJECTED)
-        for plugin, raw in zip(self._normalised, self._raws, strict=True):
-            if reach_of(plugin) is Reach.ROW:
-                raw[rows] = self._raw(plugin, cluster)
+        for plugin, raw in self._moving:
+            raw[rows] = self._raw(plugin, cluster)
         before = self._acceptable[rows]
         self._acceptable[rows] = after
-        stirred = False
         flipped = before != after
         if flipped.any():
             self._watch.rows_changed()
-        moved = np.ones_like(flipped) if self._restless else flipped
-        for place in moved.nonzero()[0].tolist():
-            stirred |= self._groups.update(int(rows[place]), bool(before[place]), bool(after[place]))
-        return stirred
+        elif not self._restless:
+            return False
+        return self._groups.update(rows, before, after)
 
     def _evaluate_groups(self) -> None:
         """Filters, scores and normalisation that reach beyond a row, on one representative per group."""
@@ -223,10 +226,10 @@ class Classes:
     def __init__(self, store: Store, budget: int = 512 << 20) -> None:
         """`budget`: bytes that the arrays of all classes may take."""
         self._store, self._budget = store, budget
-        self._classes: dict[Any, PodClass] = {}
+        self._classes: dict[int, PodClass] = {}
 
-    def get(self, key: Any, make: Callable[[], PodClass]) -> PodClass:
-        """The class of a key (profile and asks), current."""
+    def get(self, key: int, make: Callable[[], PodClass]) -> PodClass:
+        """The class of a number, current."""
         found = self._classes.pop(key, None)
         if found is None or found.version != self._store.epoch:
             found = make()

@@ -153,7 +153,12 @@ def any_of(rejections: Mapping[Reason, Mask], size: int) -> Mask:
     masks = list(rejections.values())
     if not masks:
         return np.zeros(size, dtype=np.bool_)
-    return masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
+    if len(masks) == 1:
+        return masks[0]
+    found = masks[0] | masks[1]
+    for mask in masks[2:]:
+        found |= mask
+    return found
 
 
 @dataclass(slots=True)

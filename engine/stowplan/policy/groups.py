@@ -37,9 +37,12 @@ class Groups:
     def _partition(self, size: int) -> None:
         code: Numbers = np.zeros(size, dtype=np.int64)
         for component in self._components:
-            _, part = np.unique(component()[:size], return_inverse=True)
+            codes = component()[:size]
+            if size == 0 or (codes == codes[0]).all():
+                continue
+            _, part = np.unique(codes, return_inverse=True)
             _, code = np.unique(code * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        _, first = np.unique(code, return_index=True)
+        _, first = np.unique(code, return_index=True) if code.any() else (None, np.zeros(min(size, 1), dtype=np.intp))
         self.of[:] = code
         self.representatives = first.astype(np.intp)
         self.keys = [self._key(row) for row in first.tolist()]
@@ -57,27 +60,32 @@ class Groups:
         """Code of each group in one component."""
         return np.fromiter((key[component] for key in self.keys), dtype=np.int64, count=len(self.keys))
 
-    def update(self, row: int, before: bool, after: bool) -> bool:
-        """A row changed its acceptability or codes. True if scores of groups may change: a weight met zero, a group is new."""
-        old = int(self.of[row])
-        key = self._key(row) if self._components else ()
-        new = self._index.get(key)
+    def update(self, rows: Rows, before: Mask, after: Mask) -> bool:
+        """Rows changed their acceptability or codes. True if scores of groups may change: a weight met zero, a group is new."""
+        codes = [component()[rows].tolist() for component in self._components]
+        keys = list(zip(*codes, strict=True)) if codes else [()] * len(rows)
         stirred = False
+        changes = zip(rows.tolist(), self.of[rows].tolist(), keys, before.tolist(), after.tolist(), strict=True)
+        for row, old, key, was, now in changes:
+            if was != now or self.keys[old] != key:
+                stirred |= self._move(row, key, was, now)
+        return stirred
+
+    def _move(self, row: int, key: tuple[int, ...], was: bool, now: bool) -> bool:
+        old, new, stirred = int(self.of[row]), self._index.get(key), False
         if new is None:
             new, stirred = self._found(key, row), True
-        if new == old and before == after:
-            return stirred
-        if before:
+        if was:
             self.weights[old] -= 1
-            stirred |= self.weights[old] == 0
+            stirred |= bool(self.weights[old] == 0)
         if new != old:
             self.of[row] = new
             if self.representatives[old] == row:
                 self._replace(old)
-        if after:
+        if now:
             self.weights[new] += 1
-            stirred |= self.weights[new] == 1
-        return bool(stirred)
+            stirred |= bool(self.weights[new] == 1)
+        return stirred
 
     def _found(self, key: tuple[int, ...], row: int) -> int:
         number = self._index[key] = len(self.keys)

@@ -46,6 +46,13 @@ class Share:
     used: Numbers
     wanted: int
     """what the pod asks"""
+    everywhere: bool
+    """whether it takes part on every row"""
+
+    @property
+    def divisor(self) -> Numbers:
+        """Allocatable amounts to divide by; 1 on the rows where the resource takes no part."""
+        return self.allocatable if self.everywhere else np.maximum(self.allocatable, 1)
 
 
 def shares(resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, nonzero: bool) -> Iterator[Share]:
@@ -60,4 +67,5 @@ def shares(resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, non
             continue
         allocatable = cluster[ALLOCATABLE][name]
         used = cluster[NONZERO_REQUESTED if nonzero and name in NONZERO else REQUESTED][name]
-        yield Share(resource.weight, allocatable != 0, allocatable, used, wanted)
+        counts, everywhere = cluster[ALLOCATABLE].known(name)
+        yield Share(resource.weight, counts, allocatable, used, wanted, everywhere)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from stowplan.objects import Amounts, HostPort, Labels, Pod, Taint
+from functools import cache, lru_cache
+
+from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mounts
 from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
 from stowplan.state.images import Images, ImageStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable
+from stowplan.state.volumes import Claims, ClaimTable, CSIVolumes, VolumeTable
 
 ONE_POD = Amounts.of({"pods": 1})
 
 
 def _nonzero(pod: Pod) -> Amounts:
-    cpu, memory = pod.nonzero
+    return _cpu_and_memory(*pod.nonzero)
+
+
+@lru_cache(maxsize=65536)
+def _cpu_and_memory(cpu: int, memory: int) -> Amounts:
     return Amounts.of({"cpu": cpu, "memory": memory})
 
 
@@ -32,11 +39,15 @@ PODS: Column[Amount] = Column("pod count", Reach.ROW, lambda store: SumStorage(s
 HOST_PORTS: Column[Coded[frozenset[HostPort]]] = Column(
     "host ports", Reach.ROW, lambda store: SetStorage(store, lambda pod: pod.spec.host_ports)
 )
+MOUNTS: Column[Coded[frozenset[Mount]]] = Column("mounted disks", Reach.ROW, lambda store: SetStorage(store, mounts))
+CSI_VOLUMES: Column[CSIVolumes] = Column("CSI volumes", Reach.ROW, VolumeTable)
 
+CLAIMS: Column[Claims] = Column("claims in use", Reach.DOMAIN, ClaimTable)
 MATCHING: Column[Matching] = Column("matching pods", Reach.DOMAIN, PodTable)
 TERMS: Column[Terms] = Column("affinity terms of pods", Reach.DOMAIN, TermTable)
 
 
+@cache
 def label(key: str) -> Column[Coded[str | None]]:
     """Value of one label, None where a node lacks it; a member of the family of LABELS."""
     return Column(LABELS.family, Reach.NODE, lambda store: CodedStorage(store, lambda node: node.labels.get(key)), key)

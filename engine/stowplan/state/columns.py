@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.objects import Amounts, Node, Pod, Requirement
+from stowplan.objects import Amounts, Node, OtherFact, Pod, Requirement
 
 if TYPE_CHECKING:
     from stowplan.state.cluster import Cluster
@@ -38,20 +38,14 @@ class Reach(enum.Enum):
     DOMAIN = "domain"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column(Generic[V]):
-    """Key of a column. `family` is what plugins declare in `reads`; members of a family differ in `key`."""
+    """Key of a column; equality is identity. `family` is what plugins declare in `reads`; its members differ in `key`."""
 
     family: str
     reach: Reach
     make: Callable[[Store], Storage[V]]
     key: Hashable = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Column) and self.family == other.family and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash((self.family, self.key))
 
 
 class Storage(ABC, Generic[V]):
@@ -67,10 +61,14 @@ class Storage(ABC, Generic[V]):
         """The node of the row is new or has changed."""
 
     def move(self, source: int, target: int) -> None:
-        """Row `source` takes the number `target`; the old content of `target` is gone."""
+        """Row `source`, the last, takes the number `target`, whose node is gone; they are equal where the last node goes."""
 
     def count_pod(self, row: int, pod: Pod, sign: int) -> None:
         """A pod came to (+1) or left (-1) the row."""
+
+    def set_fact(self, old: OtherFact | None, new: OtherFact | None) -> Iterable[int]:  # noqa: ARG002
+        """A fact of another kind is new, has changed or is gone. Returns the rows for which the column's answers change."""
+        return ()
 
     @abstractmethod
     def view(self, cluster: Cluster) -> V:
@@ -183,17 +181,31 @@ class CodedStorage(CodedBase[T]):
 class Amount:
     """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
 
-    __slots__ = ("_arrays", "_cluster", "_deltas", "_gathered")
+    __slots__ = ("_arrays", "_cluster", "_deltas", "_gathered", "_known")
 
     def __init__(self, arrays: Mapping[str, Numbers], cluster: Cluster, deltas: Sequence[tuple[int, Amounts, int]] = ()) -> None:
         self._arrays, self._cluster, self._deltas = arrays, cluster, deltas
         self._gathered: dict[str, Numbers] = {}
+        self._known: dict[str, tuple[Mask, bool]] = {}
+
+    def known(self, resource: str) -> tuple[Mask, bool]:
+        """Rows that have some of the resource, and whether all asked rows do."""
+        found = self._known.get(resource)
+        if found is None:
+            mask = self[resource] != 0
+            found = self._known[resource] = (mask, bool(mask.all()))
+        return found
 
     def __getitem__(self, resource: str) -> Numbers:
         found = self._gathered.get(resource)
         if found is None:
             found = self._gathered[resource] = self._gather(resource)
         return found
+
+    @property
+    def names(self) -> list[str]:
+        """Resources that some node has or some pod asked for, sorted."""
+        return sorted(self._arrays)
 
     def _gather(self, resource: str) -> Numbers:
         array = self._arrays.get(resource)

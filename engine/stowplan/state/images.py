@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from stowplan.state.cluster import Cluster
     from stowplan.state.store import Store
 
+NO_NAMES: frozenset[str] = frozenset()
+
 
 class ImageStorage(Storage["Images"]):
     """Rows that hold each image name. A name keeps the size that the first node gave it, as in kube-scheduler's cache."""
@@ -28,6 +30,9 @@ class ImageStorage(Storage["Images"]):
         """Nothing here is sized by rows."""
 
     def set_node(self, row: int, node: Node) -> None:
+        if not node.images and row >= len(self._names):
+            self._names.append(NO_NAMES)
+            return
         names: set[str] = set()
         for aliases, size in node.images:
             for name in aliases:
@@ -42,10 +47,12 @@ class ImageStorage(Storage["Images"]):
 
     def move(self, source: int, target: int) -> None:
         self._drop(target, self._names[target])
-        self._names[target] = self._names[source]
-        for name in self._names[target]:
-            self.holders[name].add(target)
-        self._drop(source, self._names.pop())
+        names = self._names.pop()
+        if source != target:
+            self._names[target] = names
+            for name in names:
+                self.holders[name].add(target)
+            self._drop(source, names)
 
     def _drop(self, row: int, names: frozenset[str]) -> None:
         for name in names:

@@ -155,6 +155,15 @@ def held_terms(pod: Pod) -> Iterator[Held]:
         yield Held("preferred-anti", weight, term, pod.namespace)
 
 
+class Question(Protocol):
+    """A question about terms; hashable."""
+
+    def __hash__(self) -> int: ...
+
+    def meets(self, held: Held) -> bool:
+        """Whether the term is one of those asked for."""
+
+
 class TermCounter(Counter):
     """Pods that carry one term."""
 
@@ -176,6 +185,9 @@ class TermTable(Storage["Terms"]):
         self.version = 0
         """grows when a term is seen for the first time"""
         self.counters: dict[Held, TermCounter] = {}
+        self._order: list[TermCounter] = []
+        self._answers: dict[Question, tuple[int, list[TermCounter]]] = {}
+        """by question: how many of the terms were looked at, and the counters of those that meet it"""
         for row, pods in enumerate(store.seats):
             for pod in pods.values():
                 self.count_pod(row, pod, 1)
@@ -197,7 +209,16 @@ class TermTable(Storage["Terms"]):
         found = self.counters.get(held)
         if found is None:
             found = self.counters[held] = TermCounter(self._store, held)
+            self._order.append(found)
             self.version += 1
+        return found
+
+    def meeting(self, question: Question) -> list[TermCounter]:
+        """Counters of the terms that meet a question; each term is looked at once per question."""
+        seen, found = self._answers.get(question, (0, []))
+        if seen < len(self._order):
+            found += [counter for counter in self._order[seen:] if question.meets(counter.held)]
+            self._answers[question] = (len(self._order), found)
         return found
 
     def view(self, cluster: Cluster) -> Terms:
@@ -215,10 +236,9 @@ class Terms:
     def __init__(self, table: TermTable, cluster: Cluster) -> None:
         self._table, self._cluster = table, cluster
 
-    def of(self, kinds: frozenset[str]) -> Iterator[tuple[Held, Count]]:
-        """Every distinct term of some kinds, with the count of the pods that carry it."""
+    def meeting(self, question: Question) -> Iterator[tuple[Held, Count]]:
+        """Every distinct term that meets a question, with the count of the pods that carry it."""
         if self._cluster.watch is not None:
             self._cluster.watch.depends(self._table)
-        for held, counter in self._table.counters.items():
-            if held.kind in kinds:
-                yield held, Count(counter, self._cluster)
+        for counter in self._table.meeting(question):
+            yield counter.held, Count(counter, self._cluster)

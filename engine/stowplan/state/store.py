@@ -41,7 +41,7 @@ class Store:
         self.lookups = 0
         """Grows when one of `facts`, which asks are made from, changes."""
         self.log: list[int] = []
-        """Rows whose pods changed, in order; readers remember their place."""
+        """Rows whose pods, or facts about them that are not the node's, changed, in order; readers remember their place."""
         self._places: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[OtherFact, OtherFact | None]]] = {}
         self._columns: dict[Column[Any], Storage[Any]] = {}
@@ -86,13 +86,20 @@ class Store:
         kept = self.facts.setdefault(type(fact), {})
         replaced = kept.get(fact.key)
         kept[fact.key] = fact
-        self.lookups += 1
+        self._tell(replaced, fact)
         return replaced
 
     def remove_fact(self, kind: type, key: str) -> None:
         """A fact of another kind is gone; an unknown key is ignored."""
-        if self.facts.get(kind, {}).pop(key, None) is not None:
-            self.lookups += 1
+        gone = self.facts.get(kind, {}).pop(key, None)
+        if gone is not None:
+            self._tell(gone, None)
+
+    def _tell(self, old: OtherFact | None, new: OtherFact | None) -> None:
+        """Asks and columns follow a fact that has changed."""
+        self.lookups += 1
+        for storage in self._columns.values():
+            self.log.extend(storage.set_fact(old, new))
 
     # Nodes
 
@@ -131,8 +138,8 @@ class Store:
         if row != last:
             self.nodes[row], self.seats[row] = self.nodes[last], self.seats[last]
             self.row_of[self.nodes[row].name] = row
-            for storage in self._columns.values():
-                storage.move(last, row)
+        for storage in self._columns.values():
+            storage.move(last, row)
         self.nodes.pop()
         self.seats.pop()
         self.epoch += 1

@@ -222,7 +222,7 @@ def test_the_rest():
         "metadata": {"name": "gpu"},
         "spec": {"extendedResourceName": "e.com/g", "selectors": [{"cel": {}}]},
     }
-    assert (both(device).extended_resource, both(device).selectors) == ("e.com/g", 1)
+    assert (both(device).extended_resource, both(device).selectors) == ("e.com/g", ("",))
 
 
 def test_other_kinds_and_other_groups_are_not_read():

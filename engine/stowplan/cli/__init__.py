@@ -1,0 +1,1 @@
+"""The command line: what people type, what they read, and exit codes."""

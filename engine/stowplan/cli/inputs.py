@@ -1,0 +1,46 @@
+"""Reads what `--policy` and `--cluster` name, with a bar while that takes long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stowplan.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from stowplan.edge.load import Report
+    from stowplan.policy.compile import Policy
+    from stowplan.state import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A policy, a cluster, and what the dump held."""
+
+    policy: Policy
+    store: Store
+    report: Report
+
+
+def load(policy: str | None, clusters: Sequence[str]) -> Inputs:
+    """The values of `--policy` and `--cluster`, read. Raises PolicyError and ClusterError."""
+    # linear algebra threads are never used here, and starting them takes longer than a small command
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from stowplan.edge.load import load_policy, read_cluster
+
+    compiled = load_policy(policy)
+    with Bar("reading the cluster", _bytes(clusters)) as bar:
+        store, report = read_cluster(clusters, bar.advance)
+    return Inputs(compiled, store, report)
+
+
+def _bytes(clusters: Sequence[str]) -> int | None:
+    """Size of all inputs if they are plain files."""
+    paths = [Path(path) for path in clusters]
+    try:
+        return sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
+    except OSError:
+        return None

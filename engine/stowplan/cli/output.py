@@ -1,0 +1,68 @@
+"""Standard output: lines, tables and documents, with colours and folding only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from stowplan.cli.tables import Table, aligned, cells, drawn, printable
+
+DRAWN_ROWS = 500
+"""Longer tables are aligned without rich, which takes a millisecond for a few rows."""
+
+
+class Page:
+    """Collects what goes to standard output and writes it at once."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stdout.isatty()
+        self.width = shutil.get_terminal_size().columns if self.terminal else None
+        """columns of the terminal; None: no limit"""
+        self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._lines: list[str] = []
+
+    def line(self, text: str = "", **style: Any) -> None:
+        """A line of its own, in click's styles (`bold`, `fg`) where colours are welcome."""
+        shown = printable(text)
+        self._lines.append(click.style(shown, **style) if style and self._colour else shown)
+
+    def heading(self, text: str) -> None:
+        """An empty line, and a line that names what follows."""
+        if self._lines:
+            self.line()
+        self.line(text, bold=True)
+
+    def table(self, table: Table) -> None:
+        """A table; on a terminal it fits the width."""
+        lines = aligned(table) if self.width is None or len(table.rows) <= DRAWN_ROWS else []
+        if self.width is None or len(table.rows) > DRAWN_ROWS:
+            self._lines += lines or aligned(table)
+        elif max(map(cells, lines)) <= self.width and not self._colour:
+            self._lines += lines
+        else:
+            self._lines.append(drawn(table, self.width, self._colour))
+
+    def write(self) -> None:
+        """Print all of it."""
+        click.echo("\n".join(self._lines), color=self._colour)
+
+
+def document(content: Any, form: str) -> None:
+    """Print JSON or YAML; members keep their order."""
+    if form == "json":
+        import json
+
+        json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    import yaml
+
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+            return True
+
+    yaml.dump(content, sys.stdout, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10_000)

@@ -1,0 +1,161 @@
+"""What a simulation looks like: placements, pods that stay where they are, and how full the nodes get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from stowplan.cli.output import Page
+from stowplan.cli.tables import Table
+from stowplan.loop.simulate import Placement, Simulation
+from stowplan.objects import Pod
+from stowplan.objects import show as quantity
+from stowplan.state import Numbers
+
+FEW_NODES = 12
+"""More nodes than that are not all shown unless asked for."""
+CHANGING_MOST = 10
+NAMES = 4
+"""Pods that are named before the rest is counted."""
+ALWAYS = ("cpu", "memory", "pods")
+PLENTIFUL = ("cpu", "memory", "ephemeral-storage")
+"""Resources that are shown in percent."""
+
+
+def show(simulation: Simulation, *, wide: bool) -> None:
+    """Print a simulation as tables."""
+    page = Page()
+    page.line(_summary(simulation), bold=True)
+    placed = [placement for placement in simulation.placements if placement.node is not None]
+    if placed:
+        page.heading("PLACEMENTS")
+        page.table(_placements(simulation, placed, wide))
+    _unplaced(page, simulation.unplaced, wide)
+    _skipped(page, [placement for placement in simulation.placements if placement.skipped is not None], wide)
+    if simulation.nodes:
+        _utilisation(page, simulation, wide)
+    page.write()
+
+
+def _summary(simulation: Simulation) -> str:
+    pods, unplaced = len(simulation.placements), len(simulation.unplaced)
+    placed = sum(placement.node is not None for placement in simulation.placements)
+    tail = [f"{unplaced} {'does' if unplaced == 1 else 'do'} not fit"] if unplaced else []
+    tail += [f"{pods - placed - unplaced} not tried"] if pods - placed - unplaced else []
+    return "; ".join([f"{placed} of {pods} pending pods placed on {len(simulation.nodes)} nodes", *tail])
+
+
+def _placements(simulation: Simulation, placed: Sequence[Placement], wide: bool) -> Table:
+    header = ["POD", "NODE", "SCORE", "TIES", "FEASIBLE"]
+    table = Table(
+        [*header, "PRIORITY", "PROFILE", "TIED NODES"] if wide else header, right=frozenset({2, 3, 4, 5} if wide else {2, 3, 4})
+    )
+    for placement in placed:
+        ties = 1 if placement.tied is None else int(np.bitwise_count(placement.tied).sum(dtype=np.int64))
+        row = [placement.pod.key, placement.node, placement.score, ties - 1, placement.feasible]
+        if wide:
+            others = [node for node in simulation.best(placement) if node != placement.node]
+            row += [placement.pod.spec.priority, placement.pod.spec.scheduler_name, _names(others, NAMES)]
+        table.add(*row)
+    return table
+
+
+def _unplaced(page: Page, unplaced: Iterable[Placement], wide: bool) -> None:
+    """Event messages, each once, with the pods that get it."""
+    groups: dict[tuple[str, str], list[Pod]] = {}
+    for placement in unplaced:
+        evicted = ""
+        if placement.preemption is not None and placement.preemption.victims:
+            victims = _names([victim.key for victim in placement.preemption.victims], NAMES)
+            evicted = f"preemption would evict {victims} from {placement.preemption.node}"
+        groups.setdefault((placement.message or "", evicted), []).append(placement.pod)
+    if groups:
+        page.heading("UNSCHEDULABLE")
+    for (message, evicted), pods in groups.items():
+        page.line(_names([pod.key for pod in pods], len(pods) if wide else NAMES), fg="red")
+        page.line(f"  {message}")
+        dominants = {pod.spec.dominant for pod in pods if pod.spec.dominant != "containers" and "Insufficient cpu" in message}
+        for dominant in sorted(dominants):
+            page.line(f"  the cpu request is that of {dominant}")
+        if evicted:
+            page.line(f"  {evicted}")
+
+
+def _skipped(page: Page, skipped: Sequence[Placement], wide: bool) -> None:
+    groups: dict[str, list[str]] = {}
+    for placement in skipped:
+        groups.setdefault(why_skipped(placement.pod, placement.skipped or ""), []).append(placement.pod.key)
+    if not groups:
+        return
+    page.heading("NOT TRIED")
+    table = Table(["PODS", "WHY"])
+    for why, keys in groups.items():
+        table.add(_names(keys, len(keys) if wide else NAMES), why)
+    page.table(table)
+
+
+def why_skipped(pod: Pod, skipped: str) -> str:
+    """Why nobody tries a pod, in words."""
+    if skipped == "no profile":
+        return f'no profile serves "{pod.spec.scheduler_name}"'
+    if skipped == "gated":
+        return f"gated: waiting for scheduling gates: [{' '.join(pod.spec.gates)}]" if pod.spec.gates else "gated by a plugin"
+    return "it is being deleted"
+
+
+def _names(names: Sequence[str], most: int) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _utilisation(page: Page, simulation: Simulation, wide: bool) -> None:
+    use = simulation.use
+    resources = [name for name in ALWAYS if name in use.after]
+    resources += sorted(name for name in use.after if name not in ALWAYS and (use.after[name].any() or use.before[name].any()))
+    rows = _shown_rows(simulation, resources, wide)
+    few = (
+        f", the {len(rows)} of {len(simulation.nodes)} nodes that change most (-o wide: all)"
+        if len(rows) < len(simulation.nodes)
+        else ""
+    )
+    page.heading(f"REQUESTED, BEFORE -> AFTER{few}")
+    table = Table(["NODE", *(name.upper() if name in ALWAYS else name for name in resources)])
+    for row in rows:
+        table.add(simulation.nodes[row], *(_cell(simulation, name, row, wide) for name in resources))
+    table.add("TOTAL", *(_cell(simulation, name, None, wide) for name in resources))
+    page.table(table)
+
+
+def _shown_rows(simulation: Simulation, resources: Sequence[str], wide: bool) -> list[int]:
+    """Rows of the nodes to show, by name: all, or those whose share of something changes most."""
+    rows = list(range(len(simulation.nodes)))
+    if not wide and len(rows) > FEW_NODES:
+        change = _change(simulation, resources)
+        rows = sorted(rows, key=lambda row: (-change[row], simulation.nodes[row]))[:CHANGING_MOST]
+    return sorted(rows, key=simulation.nodes.__getitem__)
+
+
+def _change(simulation: Simulation, resources: Sequence[str]) -> list[float]:
+    use = simulation.use
+    changes = [(use.after[name] - use.before[name]) / np.maximum(use.allocatable[name], 1) for name in resources]
+    most: list[float] = np.max(np.abs(changes), axis=0).tolist()
+    return most
+
+
+def _cell(simulation: Simulation, name: str, row: int | None, wide: bool) -> str:
+    """`20% -> 45%`, with amounts if wide; `2 -> 4 of 8` for what is counted in pieces; `-` where a node has none of it."""
+    use = simulation.use
+    before, after, most = (_amount(column[name], row) for column in (use.before, use.after, use.allocatable))
+    if not most and not after and not before:
+        return "-"
+    pieces = name not in PLENTIFUL or not most
+    shown = [quantity(name, amount) if pieces else f"{round(100 * amount / most)}%" for amount in (before, after)]
+    text = shown[1] if before == after else " -> ".join(shown)
+    if pieces:
+        return f"{text} of {quantity(name, most)}"
+    return f"{text} ({quantity(name, after)} of {quantity(name, most)})" if wide else text
+
+
+def _amount(numbers: Numbers, row: int | None) -> int:
+    return sum(numbers.tolist()) if row is None else int(numbers[row])

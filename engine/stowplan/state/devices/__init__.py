@@ -1,0 +1,17 @@
+"""Devices, and the search for those that a pod's claims ask for."""
+
+from stowplan.state.devices.allocator import AllocationError, DeviceTest, Pick, Picks, SearchLimitError, SelectorError, unsupported
+from stowplan.state.devices.column import DEVICES, Devices, Finder
+
+__all__ = [
+    "DEVICES",
+    "AllocationError",
+    "DeviceTest",
+    "Devices",
+    "Finder",
+    "Pick",
+    "Picks",
+    "SearchLimitError",
+    "SelectorError",
+    "unsupported",
+]

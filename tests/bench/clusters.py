@@ -1,0 +1,101 @@
+"""Clusters for benchmarks, as Kubernetes objects: the same sizes and shapes every time."""
+
+import json
+
+ZONES = 10
+SIZES = ((8000, 32), (16000, 64), (32000, 128))
+
+
+def node(number):
+    cpu, memory = SIZES[number % 3]
+    amounts = {"cpu": f"{cpu}m", "memory": f"{memory}Gi", "pods": "110", "ephemeral-storage": "200Gi"}
+    name = f"node-{number:06}"
+    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % ZONES}", "kubernetes.io/os": "linux"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "uid": name, "labels": labels},
+        "spec": {},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def pod(name, app, *, on=None, feature=None, priority=0):
+    requests = {"cpu": f"{100 + 50 * (app % 5)}m", "memory": f"{128 + 64 * (app % 7)}Mi"}
+    spec = {
+        "schedulerName": "default-scheduler",
+        "priority": priority,
+        "containers": [{"name": "c", "image": f"registry.example/app-{app}:1", "resources": {"requests": requests}}],
+    }
+    if on is not None:
+        spec["nodeName"] = on
+    labels = {"app": f"app-{app}"}
+    spec |= FEATURES.get(feature, lambda _: {})({"matchLabels": labels})
+    if feature == "full":
+        share = {"cpu": f"{SIZES[int(on[-6:]) % 3][0] // 10}m", "memory": "1Gi"} if on else {"cpu": "2", "memory": "1Gi"}
+        spec["containers"][0]["resources"]["requests"] = share
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "bench", "uid": name, "generation": 1, "labels": labels},
+        "spec": spec,
+        "status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"} if on else {"phase": "Pending"},
+    }
+
+
+def _spread(selector, key, action):
+    return {
+        "topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector}]
+    }
+
+
+def _anti(selector, *, required):
+    term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+    kind = "requiredDuringSchedulingIgnoredDuringExecution" if required else "preferredDuringSchedulingIgnoredDuringExecution"
+    return {"affinity": {"podAntiAffinity": {kind: [term if required else {"weight": 100, "podAffinityTerm": term}]}}}
+
+
+FEATURES = {
+    "hard-zone": lambda selector: _spread(selector, "topology.kubernetes.io/zone", "DoNotSchedule"),
+    "preferred-anti": lambda selector: _anti(selector, required=False),
+    "required-anti": lambda selector: _anti(selector, required=True),
+}
+
+
+def objects(workload):
+    """All objects of a workload, nodes first."""
+    feature, apps = workload.get("feature"), workload["apps"]
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench", "uid": "ns"}}
+    if feature == "default-spread":
+        for app in range(apps):
+            selector = {"app": f"app-{app}"}
+            spec = {"selector": selector, "ports": [{"port": 80}]}
+            yield {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"app-{app}", "namespace": "bench"}, "spec": spec}
+    for number in range(workload["nodes"]):
+        yield node(number)
+    for number in range(workload["nodes"]):
+        for seat in range(workload["running"]):
+            app = apps + (number * workload["running"] + seat) % apps  # other apps: they must not be in each other's way
+            priority = -10 if feature == "full" else 0
+            yield pod(f"run-{number}-{seat}", app, on=f"node-{number:06}", feature=feature, priority=priority)
+    for number in range(workload["pods"]):
+        yield pod(f"wait-{number:06}", number * 7919 % apps, feature=feature)
+
+
+def kubectl_dump(path, nodes, pods):
+    """Write what `kubectl get nodes,pods -A -o json` prints for a cluster of this size, noise included."""
+    noise = {"managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {f"f:part-{i}": {} for i in range(20)}}]}
+    conditions = [{"type": f"Condition{i}", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"} for i in range(5)]
+    with path.open("w", encoding="utf-8") as out:
+        out.write('{\n    "apiVersion": "v1",\n    "items": [\n')
+        for number in range(nodes + pods):
+            item = node(number) if number < nodes else pod(f"run-{number}", number % 500, on=f"node-{number % nodes:06}")
+            item["metadata"] |= noise
+            item["status"] |= {"conditions": conditions, "images": []}
+            if number >= nodes:
+                mounts = [{"name": f"kube-api-access-{number}", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]
+                item["spec"]["containers"][0] |= {"volumeMounts": mounts, "env": [{"name": f"V{i}", "value": "x"} for i in range(10)]}
+                item["spec"]["volumes"] = [{"name": f"kube-api-access-{number}", "projected": {"sources": []}}]
+            text = json.dumps(item, indent=4).replace("\n", "\n        ")
+            out.write(f"        {text}{',' if number + 1 < nodes + pods else ''}\n")
+        out.write('    ],\n    "kind": "List"\n}\n')

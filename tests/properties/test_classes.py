@@ -1,0 +1,94 @@
+"""Classes = full evaluation: what is kept and patched between decisions never changes one."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from properties.clusters import configurations, node, node_looks, pod, pod_looks
+from properties.events import World, fact_of
+
+from stowplan import load_policy
+from stowplan.policy.attempt import attempt
+from stowplan.policy.choose import Chooser, unreservable
+
+
+def expected(policy, store, found):
+    """What a full evaluation says, in the shape of `seen`."""
+    fault = unreservable(policy.profiles[found.profile]) if found.skipped != "no profile" else None
+    node = store.nodes[int(found.best[0])].name if len(found.best) else None
+    totals = found.scoring.totals if found.scoring is not None else []
+    return {
+        "skipped": found.skipped,
+        "node": None if fault else node,
+        "total": int(max(totals)) if node is not None and len(totals) else 0,
+        "tied": {store.nodes[row].name for row in found.best.tolist()},
+        "feasible": len(found.feasible) if node is not None else 0,
+        "message": fault if node is not None and fault else found.message,
+        "preemption": found.preemption and found.preemption.to_json(),
+    }
+
+
+def seen(store, choice):
+    return {
+        "skipped": choice.skipped,
+        "node": None if choice.row is None else store.nodes[choice.row].name,
+        "total": choice.total,
+        "tied": {store.nodes[row].name for row in choice.tied.nonzero()[0].tolist()} if choice.tied is not None else set(),
+        "feasible": choice.feasible,
+        "message": choice.message,
+        "preemption": choice.preemption and choice.preemption.to_json(),
+    }
+
+
+class Replicas(World):
+    """Changes of a cluster whose pods are replicas of a few, so that classes live long."""
+
+    __slots__ = ("templates",)
+
+    def populate(self, nodes, pods):
+        self.templates = [self.draw(pod_looks(*self.odd)) for _ in range(self.draw(st.integers(1, 3)))]
+        for i in range(nodes):
+            self.nodes[f"n{i}"] = fact_of(node(f"n{i}", self.draw(node_looks())))
+            self.store.set_node(self.nodes[f"n{i}"])
+        for i in range(pods):
+            self.add(i)
+
+    def add(self, number):
+        found = fact_of(pod(f"p{number}", self.draw(st.sampled_from(self.templates))))
+        self.pods[found.key] = found
+        self.store.set_pod(found)
+
+
+def decide(policy, chooser, world):
+    """Compare the decisions for all waiting pods; place the first of them now and then."""
+    placed = None
+    for key, found in list(world.store.pending.items()):
+        choice = chooser.choose(found)
+        assert seen(world.store, choice) == expected(policy, world.store, attempt(policy, world.store, found))
+        if placed is None and choice.row is not None:
+            placed = key, world.store.nodes[choice.row].name
+    if placed is not None and world.draw(st.booleans()):
+        world.place(*placed)
+
+
+def check(data, steps):
+    world = Replicas(data)
+    world.populate(data.draw(st.integers(1, 12)), data.draw(st.integers(1, 8)))
+    policy = load_policy(data.draw(configurations()))
+    chooser = Chooser(policy, world.store)
+    for _ in range(data.draw(st.integers(1, steps))):
+        decide(policy, chooser, world)
+        if data.draw(st.booleans()):
+            world.step()
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.data())
+def test_classes_decide_as_a_full_evaluation_does(data):
+    check(data, 8)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(st.data())
+def test_classes_decide_as_a_full_evaluation_does_for_long(data):
+    check(data, 25)

@@ -1,0 +1,64 @@
+"""Incremental = rebuilt: after any changes a store shows what a new store made from the same facts shows."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from properties.clusters import configurations
+from properties.events import NAMESPACE, World, fact_of
+from properties.snapshots import assert_equal, snapshot
+
+from stowplan import load_policy
+from stowplan.policy.attempt import attempt
+from stowplan.state import Column, catalogue, label
+
+COLUMNS = [column for column in vars(catalogue).values() if isinstance(column, Column)]
+KEYS = ("topology.kubernetes.io/zone", "kubernetes.io/hostname", "disk")
+
+
+def touch(store, policy):
+    """Make columns, counters and domain tables, as decisions do."""
+    for column in (*COLUMNS, *map(label, KEYS)):
+        store.storage(column)
+    for pod in list(store.pending.values()):
+        attempt(policy, store, pod)
+
+
+def check(data, steps):
+    world = World(data)
+    policy = load_policy(data.draw(configurations()))
+    world.populate(data.draw(st.integers(0, 5)), data.draw(st.integers(0, 6)))
+    for _ in range(data.draw(st.integers(1, steps))):
+        world.step()
+        if data.draw(st.booleans()):
+            touch(world.store, policy)
+            fresh = world.rebuilt()
+            touch(fresh, policy)
+            assert_equal(world.store, fresh)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_changed_store_equals_a_new_one(data):
+    check(data, 8)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.data())
+def test_a_store_that_lived_long_equals_a_new_one(data):
+    check(data, 30)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_forgetting_undoes_assuming_with_its_facts(data):
+    world = World(data)
+    world.populate(data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6)))
+    world.set_fact()
+    before = snapshot(world.store, world.store)
+    pods = list(world.store.pending.values())
+    for pod in pods:
+        world.store.assume(pod, data.draw(st.sampled_from(sorted(world.nodes))), [fact_of(NAMESPACE)])
+    for pod in reversed(pods):
+        world.store.forget(pod)
+    assert snapshot(world.store, world.store) == before
