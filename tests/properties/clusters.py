@@ -173,17 +173,25 @@ def pod(name: str, fragments: tuple[Object, ...], on: str | None = None) -> Obje
     return {"apiVersion": "v1", "kind": "Pod", **base}
 
 
-def chosen(fragments: tuple[Object, ...], most: int) -> st.SearchStrategy[tuple[Object, ...]]:
-    places = st.lists(st.integers(0, len(fragments) - 1), max_size=most, unique=True)
+Looks = st.SearchStrategy[tuple[Object, ...]]
+
+
+def chosen(fragments: tuple[Object, ...], most: int, least: int = 0) -> Looks:
+    places = st.lists(st.integers(0, len(fragments) - 1), min_size=least, max_size=most, unique=True)
     return places.map(lambda found: tuple(fragments[place] for place in sorted(found)))
 
 
-def node_looks() -> st.SearchStrategy[tuple[Object, ...]]:
+def node_looks() -> Looks:
     return chosen(NODE_FRAGMENTS, 4)
 
 
-def pod_looks(*more: Object) -> st.SearchStrategy[tuple[Object, ...]]:
-    return chosen((*POD_FRAGMENTS, *more), 4)
+def pod_looks(palette: tuple[Object, ...], *more: Object) -> Looks:
+    """What a pod is made of. With few colours on the palette of an example its pods have to do with each other."""
+    return chosen((*palette, *more), 4, min(1, len(palette)))
+
+
+def palettes(*more: Object) -> Looks:
+    return chosen((*POD_FRAGMENTS, *more), 6, 2)
 
 
 FACTS: tuple[Object, ...] = (
@@ -201,15 +209,16 @@ FACTS: tuple[Object, ...] = (
 
 
 @st.composite
-def clusters(draw: st.DrawFn, nodes: int = 7, running: int = 8, waiting: int = 5, odd: tuple[Object, ...] = ()) -> list[Object]:
+def clusters(draw: st.DrawFn, odd: tuple[Object, ...] = ()) -> list[Object]:
     """Objects of a cluster: nodes n0, n1, ..., pods r0, ... that run and w0, ... that wait."""
-    found = [node(f"n{i}", draw(node_looks())) for i in range(draw(st.integers(1, nodes)))]
+    found = [node(f"n{i}", draw(node_looks())) for i in range(draw(st.integers(1, 7)))]
     names = [item["metadata"]["name"] for item in found]
+    palette = draw(palettes(*odd))
     found += draw(chosen(FACTS, len(FACTS)))
-    for i in range(draw(st.integers(0, running))):
-        found.append(pod(f"r{i}", draw(pod_looks(*odd)), draw(st.sampled_from(names))))
-    for i in range(draw(st.integers(1, waiting))):
-        found.append(pod(f"w{i}", draw(pod_looks(*odd, *WAITING_FRAGMENTS))))
+    for i in range(draw(st.integers(2, 10))):
+        found.append(pod(f"r{i}", draw(pod_looks(palette)), draw(st.sampled_from(names))))
+    for i in range(draw(st.integers(2, 5))):
+        found.append(pod(f"w{i}", draw(pod_looks(palette, *WAITING_FRAGMENTS[: draw(st.integers(0, len(WAITING_FRAGMENTS)))]))))
     return found
 
 

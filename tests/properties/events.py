@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-from properties.clusters import FACTS, ODD_FRAGMENTS, WAITING_FRAGMENTS, node, node_looks, pod, pod_looks
+from properties.clusters import FACTS, ODD_FRAGMENTS, WAITING_FRAGMENTS, node, node_looks, palettes, pod, pod_looks
 
 from stowplan.objects import Fact, Node, OtherFact, Pod, read
 from stowplan.state import Store
@@ -35,7 +35,7 @@ class World:
     pods: dict[str, Pod] = field(default_factory=dict)
     assumed: dict[str, str] = field(default_factory=dict)
     facts: dict[tuple[type, str], OtherFact] = field(default_factory=dict)
-    odd: tuple[Any, ...] = ODD_FRAGMENTS
+    palette: tuple[Any, ...] = ()
 
     def draw(self, strategy: st.SearchStrategy[Any]) -> Any:
         return self.data.draw(strategy)
@@ -58,6 +58,7 @@ class World:
         getattr(self, self.draw(st.sampled_from(CHANGES)))()
 
     def populate(self, nodes: int, pods: int) -> None:
+        self.palette = self.draw(palettes(*ODD_FRAGMENTS))
         for name in NODES[:nodes]:
             self.set_node(name)
         for name in PODS[:pods]:
@@ -78,7 +79,7 @@ class World:
     def set_pod(self, name: str | None = None) -> None:
         """A pod is new, changes or moves; now and then to a node that is not there, or to its end."""
         on = self.draw(st.none() | st.sampled_from((*NODES[:6], "nowhere")))
-        looks = self.draw(pod_looks(*self.odd, *(WAITING_FRAGMENTS if on is None else (FINISHED,))))
+        looks = self.draw(pod_looks(self.palette, *(WAITING_FRAGMENTS if on is None else (FINISHED,))))
         found = fact_of(pod(name or self.draw(st.sampled_from(PODS)), looks, on))
         assert isinstance(found, Pod)
         self.pods.pop(found.key, None)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from stowplan.state import Amount, Claims, Cluster, Coded, CSIVolumes, Feasible, Held, Images, Matching, Store, Terms
+from stowplan.state.changes import kind_of
+from stowplan.state.devices.column import Devices
+from stowplan.state.ranks import Ranks
 
 
 class Every:
@@ -105,6 +109,33 @@ def _(view: CSIVolumes, names: list[str], cluster: Cluster, like: CSIVolumes) ->
 @contents.register
 def _(view: Claims, names: list[str], cluster: Cluster, like: Claims) -> Any:
     return {key: view._table.users(key).number for key in list(like._table._users)}
+
+
+@contents.register
+def _(view: Devices, names: list[str], cluster: Cluster, like: Devices) -> Any:
+    taken = view.taken
+    return {
+        "classes": dict(view.classes),
+        "extended": dict(view.extended),
+        "whole": dict(taken._whole),
+        "shares": dict(taken._shares),
+        "consumed": {device: dict(used) for device, used in taken._consumed.items()},
+    }
+
+
+@contents.register
+def _(view: Ranks, names: list[str], cluster: Cluster, like: Ranks) -> Any:
+    found = {}
+    for row, name in enumerate(names):
+        ranks = range(int(view.counts[row]))
+        # equally important pods stand in any order
+        found[name] = Counter(
+            (kind_of(view.kinds[view.codes[row, rank]]), int(view.priorities[row, rank]), float(view.starts[row, rank]))
+            for rank in ranks
+        )
+        priorities = view.priorities[row, : len(ranks)].tolist()
+        assert priorities == sorted(priorities, reverse=True)
+    return found
 
 
 def counter_contents(count: Any, names: list[str], cluster: Cluster, like: Any) -> Any:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import configurations, node, node_looks, pod, pod_looks
+from properties.clusters import ODD_FRAGMENTS, configurations, node, node_looks, palettes, pod, pod_looks
 from properties.events import World, fact_of
 
 from stowplan import load_policy
@@ -45,7 +45,8 @@ class Replicas(World):
     __slots__ = ("templates",)
 
     def populate(self, nodes, pods):
-        self.templates = [self.draw(pod_looks(*self.odd)) for _ in range(self.draw(st.integers(1, 3)))]
+        self.palette = self.draw(palettes(*ODD_FRAGMENTS))
+        self.templates = [self.draw(pod_looks(self.palette)) for _ in range(self.draw(st.integers(1, 3)))]
         for i in range(nodes):
             self.nodes[f"n{i}"] = fact_of(node(f"n{i}", self.draw(node_looks())))
             self.store.set_node(self.nodes[f"n{i}"])
@@ -72,7 +73,7 @@ def decide(policy, chooser, world):
 
 def check(data, steps):
     world = Replicas(data)
-    world.populate(data.draw(st.integers(1, 12)), data.draw(st.integers(1, 8)))
+    world.populate(data.draw(st.integers(1, 12)), data.draw(st.integers(3, 12)))
     policy = load_policy(data.draw(configurations()))
     chooser = Chooser(policy, world.store)
     for _ in range(data.draw(st.integers(1, steps))):
@@ -81,14 +82,14 @@ def check(data, steps):
             world.step()
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_classes_decide_as_a_full_evaluation_does(data):
     check(data, 8)
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_classes_decide_as_a_full_evaluation_does_for_long(data):
     check(data, 25)

@@ -105,7 +105,7 @@ def test_a_row_is_a_column_of_one(data):
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.data())
 def test_a_row_is_a_column_of_one_in_many_clusters(data):
     check(data)

@@ -26,7 +26,7 @@ def touch(store, policy):
 def check(data, steps):
     world = World(data)
     policy = load_policy(data.draw(configurations()))
-    world.populate(data.draw(st.integers(0, 5)), data.draw(st.integers(0, 6)))
+    world.populate(data.draw(st.integers(0, 5)), data.draw(st.integers(2, 8)))
     for _ in range(data.draw(st.integers(1, steps))):
         world.step()
         if data.draw(st.booleans()):
@@ -36,14 +36,14 @@ def check(data, steps):
             assert_equal(world.store, fresh)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_a_changed_store_equals_a_new_one(data):
     check(data, 8)
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_store_that_lived_long_equals_a_new_one(data):
     check(data, 30)

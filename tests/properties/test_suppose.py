@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import clusters, configurations, pod, pod_looks
+from properties.clusters import clusters, configurations, palettes, pod, pod_looks
 from properties.events import fact_of
 
 from stowplan import load_cluster, load_policy
@@ -35,19 +35,19 @@ def without_and_with(store, row, supposed):
     return other
 
 
-def draw_supposition(data, store, row):
+def draw_supposition(data, palette, store, row):
     here = list(store.seats[row].values())
     removed = data.draw(st.lists(st.sampled_from(here), unique_by=lambda pod: pod.key)) if here else []
-    added = [fact_of(pod(f"a{i}", data.draw(pod_looks()))) for i in range(data.draw(st.integers(0, 2)))]
+    added = [fact_of(pod(f"a{i}", data.draw(pod_looks(palette)))) for i in range(data.draw(st.integers(0, 2)))]
     return Supposition(added=added, removed=removed)
 
 
 def check(data):
-    store = load_cluster(data.draw(clusters()))
+    store, palette = load_cluster(data.draw(clusters())), data.draw(palettes())
     policy = load_policy(data.draw(configurations()))
     profile = next(iter(policy.profiles.values()))
     rows = list(range(len(store.nodes)))
-    worlds = [draw_supposition(data, store, row) for row in rows]
+    worlds = [draw_supposition(data, palette, store, row) for row in rows]
     real = [without_and_with(store, row, world) for row, world in zip(rows, worlds, strict=True)]
     for incoming in store.pending.values():
         whole = Cluster(store)
@@ -59,14 +59,14 @@ def check(data):
             assert verdicts(supposed, row) == verdicts(done, row), row
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_supposing_is_doing(data):
     check(data)
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_supposing_is_doing_in_many_clusters(data):
     check(data)

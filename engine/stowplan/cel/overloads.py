@@ -7,6 +7,7 @@ raises CelError.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +18,10 @@ from stowplan.cel.kinds import Type, parse_type, split_types
 from stowplan.cel.values import kind_of
 
 Kernel = Callable[..., Any]
+_BRACKETS = re.compile(r"<(\w+)>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Overload:
     """One signature of a function. `params` starts with the receiver for a member."""
 
@@ -35,11 +37,10 @@ class Overload:
     @property
     def signature(self) -> str:
         """The declaration as text, as the reference page shows it."""
-        shown = [str(param).strip("<>") for param in self.params]
+        shown = [str(param) for param in self.params]
         head = f"{shown.pop(0)}." if self.member else ""
-        return f"{head}{self.name}({', '.join(shown)}) -> {self.result}".replace("<", "").replace(">", "") if shown or head else (
-            f"{self.name}() -> {self.result}"
-        )
+        written = f"{head}{self.name}({', '.join(shown)}) -> {self.result}"
+        return _BRACKETS.sub(r"\1", written)
 
     @property
     def type_params(self) -> frozenset[str]:

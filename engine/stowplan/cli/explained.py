@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy
 from stowplan.policy.flip import Margin, margin, ranking, request_flips, weight_flips, written
 from stowplan.policy.nominated import Attempt
-from stowplan.policy.unmet import cheapest
+from stowplan.policy.unmet import LOOKED_AT, cheapest
 from stowplan.state import Store
 
 SHOWN = 3
@@ -95,6 +94,8 @@ def _skipped(page: Page, case: Case) -> None:
     pod, found, node = case.found.pod, case.found, case.subject.node
     where = f"runs on {node}" if node in case.store.row_of else f"is bound to {node}, which is not there"
     if found.skipped == "no profile":
+        import difflib
+
         who = pod.spec.scheduler_name
         known = ", ".join(case.policy.profiles)
         near = difflib.get_close_matches(who, case.policy.profiles, 1, cutoff=0.8)
@@ -201,7 +202,8 @@ def _unmet(page: Page, case: Case, view: View) -> None:
         return
     page.heading("WHAT WOULD MAKE IT FIT, CHEAPEST FIRST")
     for way in ways[: None if view.wide else SHOWN]:
-        more = f" (and {len(way.nodes) - NODES} more)" if len(way.nodes) > NODES else ""
+        others = "others" if len(case.found.infeasible) > LOOKED_AT else f"{len(way.nodes) - NODES} more"
+        more = f" (and {others})" if len(way.nodes) > NODES else ""
         page.line(f"  {', '.join(way.nodes[:NODES])}{more}: {'; '.join(way.needs)}")
     if len(ways) > SHOWN and not view.wide:
         page.line(f"  ... and {len(ways) - SHOWN} dearer ways (-o wide)")

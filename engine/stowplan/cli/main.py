@@ -6,10 +6,10 @@ called, and they import the engine when they run.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -50,6 +50,7 @@ def stowplan() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    gc.set_threshold(200_000)  # imports and facts are many objects and no cycles: the collector would only look at them
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal's encoding does not
@@ -65,7 +66,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of one call; messages about failures go to standard error. BrokenPipeError passes through."""
     try:
-        code: Any = stowplan.main(args=arguments, prog_name="stowplan", standalone_mode=False)
+        # not click's main(), which leaves with 1 when a pipe breaks: that code means something else here
+        with stowplan.make_context("stowplan", sys.argv[1:] if arguments is None else arguments) as context:
+            return stowplan.invoke(context) or 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -75,7 +80,6 @@ def run(arguments: list[str] | None = None) -> int:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort
         return _failed(error)
-    return code if isinstance(code, int) else 0
 
 
 def _failed(error: Exception) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import Any
 
@@ -20,7 +19,7 @@ class Page:
 
     def __init__(self) -> None:
         self.terminal = sys.stdout.isatty()
-        self.width = shutil.get_terminal_size().columns if self.terminal else None
+        self.width = _columns() if self.terminal else None
         """columns of the terminal; None: no limit"""
         self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._lines: list[str] = []
@@ -49,6 +48,12 @@ class Page:
     def write(self) -> None:
         """Print all of it."""
         click.echo("\n".join(self._lines), color=self._colour)
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def document(content: Any, form: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -63,6 +62,8 @@ def _near(name: str, keys: list[str]) -> list[str]:
     holding = [key for key in keys if short and short in key][:NEAR]
     if holding or len(keys) > COMPARED:
         return holding
+    import difflib
+
     if "/" in name:
         return difflib.get_close_matches(name, keys, NEAR)
     names = {key.partition("/")[2]: key for key in keys}

@@ -10,6 +10,8 @@ from stowplan.policy.decision import Status
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
 
+REASONS = 6
+"""Reasons that are shown unless all are asked for: what follows should still be on the first screen."""
 NAMES = 3
 """Nodes that are named for each reason."""
 
@@ -24,9 +26,12 @@ def rejections(page: Page, found: Attempt, store: Store, *, wide: bool) -> None:
         return
     page.heading(f"REJECTED: {len(found.infeasible)} OF {len(store.nodes)} NODES")
     table = Table(["COUNT", "REASON", "PLUGIN", "NODES"], right=frozenset({0}))
-    for (reason, plugin), nodes in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    for (reason, plugin), nodes in ordered[: None if wide else REASONS]:
         table.add(len(nodes), reason, plugin, _some(sorted(nodes), None if wide else NAMES))
     page.table(table)
+    if len(ordered) > REASONS and not wide:
+        page.line(f"... and {len(ordered) - REASONS} rarer reasons (-o wide)")
 
 
 def _plugin(found: Attempt, status: Status) -> str:

@@ -6,12 +6,10 @@ there, a kind that scheduling does not read) is reported beside the store.
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,7 +19,7 @@ import msgspec
 from stowplan.edge.dump import read_dump
 from stowplan.edge.place import BrokenTextError, Object, Place
 from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, PriorityClass, Workload, peek, read
-from stowplan.state import Store
+from stowplan.state import Store, collector_off
 from stowplan.text import Code, Diagnostic, Severity, render_all
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ class Report:
 def load_cluster(objects: Iterable[Mapping[str, Any]]) -> Store:
     """The cluster that API objects (or lists of them) describe. Raises ClusterError."""
     loader = _Loader()
-    with _no_collector():
+    with collector_off():
         for item in objects:
             loader.take_nested(item)
         return loader.finish()[0]
@@ -66,7 +64,7 @@ def read_cluster(paths: Iterable[str | Path], progress: Callable[[int], None] | 
     `progress` is told the size of every piece read, in bytes. Raises ClusterError.
     """
     loader = _Loader()
-    with _no_collector():
+    with collector_off():
         for path in paths:
             loader.read_path(str(path), progress)
         return loader.finish()
@@ -232,15 +230,3 @@ def _error(
     text: str, code: Code = Code.INVALID, place: Place | None = None, path: str = "", severity: Severity = Severity.ERROR
 ) -> Diagnostic:
     return Diagnostic(code, severity, text, place.span(path) if place else None)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Loading makes hundreds of thousands of objects and no cycles: looking for some would double the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -15,7 +15,7 @@ from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.policy.explain import API_VERSION, profiles_json
 from stowplan.policy.preempt import Preemption
-from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store
+from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store, collector_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,14 @@ def simulate(policy: Policy, cluster: Store, progress: Callable[[int, int], None
     chooser = Chooser(policy, cluster)
     placements: list[Placement] = []
     try:
-        for done, pod in enumerate(queue, 1):
-            placements.append(_place(chooser, cluster, names, pod))
-            if progress is not None:
-                progress(done, len(queue))
+        with collector_off():
+            for done, pod in enumerate(queue, 1):
+                placements.append(_place(chooser, cluster, names, pod))
+                if progress is not None:
+                    progress(done, len(queue))
         after = amounts(cluster)
     finally:
-        for placement in placements:
+        for placement in reversed(placements):  # a fact may have been replaced more than once
             if placement.node is not None:
                 cluster.forget(placement.pod)
         cluster.requeue(waiting)

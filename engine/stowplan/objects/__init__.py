@@ -34,6 +34,7 @@ from stowplan.objects.devices import (
     ResourceSlice,
     Steps,
     Wanted,
+    Where,
     extended_classes,
     only_on,
 )
@@ -142,6 +143,7 @@ __all__ = [
     "Use",
     "VolumeAttachment",
     "Wanted",
+    "Where",
     "Workload",
     "conjunction",
     "csi_volumes",

@@ -56,8 +56,8 @@ def csi_volumes(pod: Pod, get: Lookup) -> Iterator[Found]:
             claim = get(PersistentVolumeClaim, f"{pod.namespace}/{use.claim}")
             if claim is None:
                 yield Found(None, missing=use.claim)
-            elif use.ephemeral and (fault := not_owner(pod, claim)):
-                yield Found(None, fault=fault)
+            elif use.ephemeral and (stranger := not_owner(pod, claim)):
+                yield Found(None, fault=stranger)
             elif (found := _of_claim(claim, get)) is not None:
                 yield found
 

@@ -61,19 +61,20 @@ def disk_of(source: wire.Volume | wire_storage.Source, labels: Mapping[str, str]
     if source.gce_persistent_disk is not None:
         return _gce(source.gce_persistent_disk.pd_name or "", labels or {})
     if source.azure_disk is not None:
-        kind = source.azure_disk.kind
-        unmanaged = kind is not None and kind.lower() != "managed"
-        fault = f"kind({kind}) is not supported in csi migration" if unmanaged else None
-        return Disk(AZURE_DISK.driver, source.azure_disk.disk_uri or "", AZURE_DISK, fault)
-    if source.cinder is not None:
-        return Disk(CINDER.driver, source.cinder.volume_id or "", CINDER)
-    if source.portworx_volume is not None:
-        return Disk(PORTWORX.driver, source.portworx_volume.volume_id or "", PORTWORX)
-    if source.azure_file is not None:
-        return Disk(AZURE_FILE.driver, "", AZURE_FILE)
-    if source.vsphere_volume is not None:
-        return Disk(VSPHERE.driver, "", VSPHERE)
+        return _azure(source.azure_disk)
+    for simple, plugin in ((source.cinder, CINDER), (source.portworx_volume, PORTWORX)):
+        if simple is not None:
+            return Disk(plugin.driver, simple.volume_id or "", plugin)
+    for other, plugin in ((source.azure_file, AZURE_FILE), (source.vsphere_volume, VSPHERE)):
+        if other is not None:
+            return Disk(plugin.driver, "", plugin)  # never counted, so any handle will do
     return None
+
+
+def _azure(disk: wire.AzureDisk) -> Disk:
+    unmanaged = disk.kind is not None and disk.kind.lower() != "managed"
+    fault = f"kind({disk.kind}) is not supported in csi migration" if unmanaged else None
+    return Disk(AZURE_DISK.driver, disk.disk_uri or "", AZURE_DISK, fault)
 
 
 def _ebs(written: str) -> Disk:

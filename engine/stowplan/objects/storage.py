@@ -281,7 +281,7 @@ def persistent_volume(item: wire_storage.PersistentVolume, metadata: wire_storag
         frozenset(spec.access_modes or ()),
         spec.volume_mode or "Filesystem",
         spec.volume_attributes_class_name or "",
-        reference and ClaimKey(reference.namespace or "", reference.name or "", reference.uid or ""),
+        None if reference is None else ClaimKey(reference.namespace or "", reference.name or "", reference.uid or ""),
         _volume_affinity(affinity),
         disk,
         _volume_affinity(migrated),

@@ -353,7 +353,7 @@ PLUGIN = Plugin(
     rejects=rejects,
     scores=scores,
     normalise=more_is_better,
-    stateless={"filter": "not found", "reserve": "not found"},
+    stateless={"filter": "not found", "reserve": "not found", "postFilter": "not found"},
     reserves=reserves,
     gate=gate,
 )

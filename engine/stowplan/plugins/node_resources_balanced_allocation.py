@@ -12,6 +12,7 @@ from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
 from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Share, shares
+from stowplan.state.devices import DEVICES, device_stamp, unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +21,17 @@ class Ask:
 
     requests: Amounts
     resources: tuple[ResourceWeight, ...]
+    devices: int
+    """stamp of the devices that are counted, 0 if none are"""
 
 
-def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, _: Cluster) -> Ask | None:
-    wanted = {r.name: pod.requested.get(r.name) for r in args.resources}
-    return Ask(Amounts.of(wanted), args.resources) if any(wanted.values()) else None
+def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) -> Ask | None:
+    wanted = Amounts.of({r.name: pod.requested.get(r.name) for r in args.resources})
+    return Ask(wanted, args.resources, device_stamp(wanted, wanted, cluster)) if any(wanted.values()) else None
 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
-    parts = list(shares(ask.resources, ask.requests, cluster, nonzero=False))
+    parts = list(shares(ask.resources, ask.requests, cluster, nonzero=False, counted=unsupported if ask.devices else None))
     before = balance(parts, cluster.size, with_pod=False)
     after = balance(parts, cluster.size, with_pod=True)
     half = MAX_SCORE // 2
@@ -66,7 +69,7 @@ PLUGIN = Plugin(
     frozenset({"preScore", "score"}),
     weight=1,
     args=NodeResourcesBalancedAllocationArgs,
-    reads=(ALLOCATABLE, REQUESTED),
+    reads=(ALLOCATABLE, REQUESTED, DEVICES),
     asks=asks,
     scores=scores,
 )

@@ -4,12 +4,13 @@ rejects  a node whose free resources, or number of pods, do not suffice
 scores   a node by how full it would be: LeastAllocated, MostAllocated or RequestedToCapacityRatio
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from stowplan.objects import Amounts, DeviceClass, Pod, is_extended
+from stowplan.objects import Amounts, DeviceClass, Pod, extended_classes, is_dra_extended, is_extended
 from stowplan.plugins.arguments import NodeResourcesFitArgs, ScoringStrategy, ShapePoint
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
 from stowplan.state import (
@@ -26,6 +27,7 @@ from stowplan.state import (
     quotient,
     shares,
 )
+from stowplan.state.devices import DEVICES, device_stamp, unsupported
 
 TOO_MANY_PODS = Reason("Too many pods")
 
@@ -40,12 +42,16 @@ class Ask:
     """extended resources that a DeviceClass serves: where a node lists none, DynamicResources decides"""
     score_requests: Amounts
     strategy: ScoringStrategy
+    devices: int
+    """stamp of the devices that scores count, 0 if they count none"""
 
 
 def asks(pod: Pod, args: NodeResourcesFitArgs, cluster: Cluster) -> Ask:
     checked = {name: amount for name, amount in pod.spec.requests.items() if amount > 0 and not ignored(name, args)}
-    delegated = frozenset(name for name in checked if name in device_backed(cluster))
-    return Ask(Amounts.of(checked), delegated, pod.spec.score_requests, args.scoring_strategy)
+    delegated = frozenset(name for name in checked if is_dra_extended(name) and name in device_backed(cluster))
+    scored = pod.spec.score_requests
+    stamp = device_stamp((resource.name for resource in args.scoring_strategy.resources), scored, cluster)
+    return Ask(Amounts.of(checked), delegated, scored, args.scoring_strategy, stamp)
 
 
 def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
@@ -55,11 +61,9 @@ def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
     return name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
 
 
-def device_backed(cluster: Cluster) -> frozenset[str]:
+def device_backed(cluster: Cluster) -> Collection[str]:
     """Extended resource names that some DeviceClass offers, explicitly or by its own name."""
-    classes = cluster.facts(DeviceClass).values()
-    explicit = {c.extended_resource for c in classes if c.extended_resource}
-    return frozenset(explicit | {f"deviceclass.resource.kubernetes.io/{c.name}" for c in classes})
+    return extended_classes(cluster.facts(DeviceClass)).keys()
 
 
 @lru_cache(maxsize=1024)
@@ -89,7 +93,7 @@ def final(ask: Ask, cluster: Cluster) -> Mask:
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
-    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True))
+    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=unsupported if ask.devices else None))
     if strategy.type == "RequestedToCapacityRatio":
         return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
     rate = least if strategy.type == "LeastAllocated" else most
@@ -136,7 +140,7 @@ PLUGIN = Plugin(
     FILTERS_AND_SCORES | {"placementScore"},
     weight=1,
     args=NodeResourcesFitArgs,
-    reads=(ALLOCATABLE, REQUESTED, NONZERO_REQUESTED, PODS),
+    reads=(ALLOCATABLE, REQUESTED, NONZERO_REQUESTED, PODS, DEVICES),
     asks=asks,
     rejects=rejects,
     final=final,

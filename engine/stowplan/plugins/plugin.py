@@ -109,7 +109,9 @@ class Plugin:
     scores: Callable[[Any, Cluster, Feasible], Numbers | None] | None = None
     normalise: Normalise | None = None
     stateless: Mapping[str, str] = field(default_factory=dict)
-    """error of `filter`, `preScore` or `score` where the profile leaves out the point before, whose state upstream reads there"""
+    """error of a point (`filter`, `preScore`, `score`, `reserve`, `postFilter`) where the one before, whose state it reads, has not run"""
+    recalls: bool = False
+    """scores and reserves go back to what its own filter has found: nothing where the profile leaves the filter out"""
     reserves: Callable[[Any, Cluster, int], Iterable[OtherFact]] | None = None
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None

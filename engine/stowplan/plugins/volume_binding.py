@@ -166,7 +166,7 @@ def reserves(ask: Ask, cluster: Cluster, row: int) -> Iterator[PersistentVolume 
         if number >= 0 and static.volumes[number].claim != (key := ClaimKey(claim.namespace, claim.name, claim.uid)):
             yield replace(static.volumes[number], claim=key)
     for dynamic in made.dynamics:
-        if dynamic.rows[0]:
+        if dynamic.rows[0] and dynamic.delayed.claim.selected_node is None:
             yield replace(dynamic.delayed.claim, selected_node=cluster.node(row).name)
 
 
@@ -180,5 +180,6 @@ PLUGIN = Plugin(
     rejects=rejects,
     scores=scores,
     reserves=reserves,
+    recalls=True,
     stateless={"filter": "not found", "preScore": "not found", "reserve": "not found"},
 )

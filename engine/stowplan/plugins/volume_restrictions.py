@@ -13,9 +13,7 @@ from stowplan.plugins.plugin import FILTERS, Code, NoArgs, Plugin, Reason, Refus
 from stowplan.state import CLAIMS, MOUNTS, Cluster
 
 DISK_CONFLICT = Reason("node(s) had no available disk")
-IN_USE = Reason(
-    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
-)
+IN_USE = Reason("node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod")
 
 
 @dataclass(frozen=True, slots=True)

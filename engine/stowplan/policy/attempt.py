@@ -118,8 +118,8 @@ def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
         found.infeasible.update(dict.fromkeys(np.flatnonzero(~candidates).tolist(), opening.outside()))
     passed = candidates & (filtering.first < 0)
     crowded, refusals = with_nominated(profile, policy, store, found)
-    for row in np.flatnonzero(candidates & ~passed).tolist():
-        found.infeasible[row] = filtering.first_status(row)
+    refused = candidates & ~passed
+    found.infeasible.update((row, status) for row, status in enumerate(filtering.first_statuses()) if status and refused[row])
     for row, status in zip(crowded, refusals, strict=True):
         if candidates[row] and status is not None:
             passed[row] = False

@@ -12,7 +12,7 @@ from stowplan.objects import OtherFact, Pod
 from stowplan.policy.attempt import admission, attempt
 from stowplan.policy.classes import Classes, PodClass
 from stowplan.policy.compile import Policy, Profile
-from stowplan.policy.evaluate import ask_all, lost_state, open_pod
+from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
 from stowplan.state import Cluster, Mask, Numbers, Store
@@ -67,7 +67,7 @@ class Chooser:
         key, asks = self._asks(pod)
         profile = self._policy.profiles[pod.spec.scheduler_name]
         pod_class = self._classes.get(key, lambda: PodClass(profile, open_pod(profile, asks, Cluster(self._store)), self._store))
-        if pod_class.opening.refusal is not None or pod_class.error is not None:
+        if pod_class.opening.refusal is not None or pod_class.error is not None or pod_class.faulty:
             return self._fully(pod)
         best = pod_class.best()
         if best is None:
@@ -121,7 +121,7 @@ class Chooser:
 
 def reserve(profile: Profile, asks: Mapping[str, Any], store: Store, row: int) -> tuple[OtherFact, ...]:
     """Facts as the Reserve plugins of the profile will make them."""
-    plugins = [profile.plugins[name] for name in profile.points["reserve"]]
+    plugins = [profile.plugins[name] for name in profile.points["reserve"] if not forgets(profile, profile.plugins[name])]
     return tuple(
         fact for p in plugins if p.reserves and asks[p.name] is not None for fact in p.reserves(asks[p.name], Cluster(store), row)
     )

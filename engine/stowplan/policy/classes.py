@@ -8,7 +8,6 @@ because nothing normalised is ever patched. Plugins cannot tell: they answer for
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -41,6 +40,8 @@ class PodClass:
         self._size = len(store.nodes)
         self.error: str | None = None
         """why scoring fails for these pods"""
+        self.faulty = False
+        """whether a filter has failed on some row: that ends an attempt, unless another filter rejects the row before"""
         try:
             self._sort_plugins()
             self._fixed()
@@ -64,12 +65,11 @@ class PodClass:
             if not skipped and plugin.rejects is not None and asks[name] is not None:
                 self._filters[reach].append(plugin)
         nothing = Cluster(self._store, np.zeros(0, dtype=np.intp))
-        for name in self.profile.points["score"]:
+        for name in dict.fromkeys((*self.profile.points["preScore"], *self.profile.points["score"])):
             plugin = self.profile.plugins[name]
             reach = reach_of(plugin)
-            if plugin.scores is None or asks[name] is None:
-                continue
-            if raw_scores(self.profile, plugin, asks[name], nothing, NOBODY) is None and reach is not Reach.DOMAIN:
+            raw = raw_scores(self.profile, plugin, asks[name], nothing, NOBODY)  # raises where scoring fails
+            if name not in self.profile.points["score"] or (raw is None and reach is not Reach.DOMAIN):
                 continue
             if plugin.normalise is None or reach is Reach.DOMAIN:
                 self._scores[reach].append(plugin)
@@ -122,7 +122,11 @@ class PodClass:
 
     def _rejected(self, plugin: Plugin, cluster: Cluster) -> Mask:
         assert plugin.rejects is not None
-        return any_of(plugin.rejects(self.opening.asks[plugin.name], cluster) or {}, cluster.size)
+        rejections = plugin.rejects(self.opening.asks[plugin.name], cluster) or {}
+        for reason, mask in rejections.items():
+            if reason.error and mask.any():
+                self.faulty = True
+        return any_of(rejections, cluster.size)
 
     def _summed(self, reach: Reach, cluster: Cluster) -> Numbers:
         total = np.zeros(cluster.size, dtype=np.int64)

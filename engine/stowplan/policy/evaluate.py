@@ -26,6 +26,8 @@ class Opening:
     asks: dict[str, Any] = field(default_factory=dict)
     statuses: dict[str, Status] = field(default_factory=dict)
     skipped: set[str] = field(default_factory=set)
+    reached: set[str] = field(default_factory=set)
+    """plugins that the chain ran before a refusal stopped it"""
     refusal: Status | None = None
     names: frozenset[str] | None = None
     narrowing: list[str] = field(default_factory=list)
@@ -65,6 +67,7 @@ def open_pod(profile: Profile, asks: Mapping[str, Any], cluster: Cluster) -> Ope
             opening.skipped.add(name)
         if opening.refusal is not None and opening.refusal.code is not Code.UNSCHEDULABLE:
             continue
+        opening.reached.add(name)
         if status.code is not Code.SUCCESS:
             if status.code is not Code.SKIP:
                 opening.refusal = Status(status.code, status.reasons, name)
@@ -114,6 +117,27 @@ class Filtering:
         """What the first rejecting filter says of the asked row at `place`."""
         return self.status(self.names[int(self.first[place])], place)
 
+    def first_statuses(self) -> list[Status | None]:
+        """For each asked row what the first rejecting filter says, None where all let it pass. Equal ones are one object."""
+        found: list[Status | None] = [None] * len(self.first)
+        for index in np.unique(self.first).tolist():
+            if index < 0:
+                continue
+            name, places = self.names[index], (self.first == index).nonzero()[0]
+            for pattern in self._patterns(name, places):
+                status = self.status(name, int(pattern[0]))
+                for place in pattern.tolist():
+                    found[place] = status
+        return found
+
+    def _patterns(self, name: str, places: Rows) -> list[Rows]:
+        """Places split into those that the same reasons of one filter reject."""
+        masks = [*self.rejections[name].values(), *([self.final[name]] if name in self.final else [])]
+        code = np.zeros(len(places), dtype=np.int64)
+        for mask in masks:
+            _, code = np.unique(code * 2 + mask[places], return_inverse=True)
+        return [places[code == number] for number in range(int(code.max(initial=-1)) + 1)]
+
 
 def filter_rows(profile: Profile, opening: Opening, cluster: Cluster) -> Filtering:
     """Ask every filter that did not skip about every row of the view."""
@@ -146,6 +170,11 @@ def lost_state(profile: Profile, plugin: Plugin, point: str) -> str | None:
     """Why the plugin fails at a point of this profile: the point before, which prepares for it, is left out."""
     fault = plugin.stateless.get(point)
     return fault if fault and plugin.name in profile.points[point] and plugin.name not in profile.points[BEFORE[point]] else None
+
+
+def forgets(profile: Profile, plugin: Plugin) -> bool:
+    """Whether the plugin would score and reserve what its own filter has found, but the profile leaves that filter out."""
+    return plugin.recalls and plugin.name not in profile.points["filter"]
 
 
 def any_of(rejections: Mapping[Reason, Mask], size: int) -> Mask:
@@ -189,12 +218,15 @@ def score_rows(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, feas
         return scoring
     raws: dict[str, Numbers | None] = {}
     try:
-        for name in dict.fromkeys((*profile.points["preScore"], *profile.points["score"])):
+        for name in profile.points["preScore"]:
             raws[name] = raw_scores(profile, profile.plugins[name], asks[name], cluster, feasible)
+        scoring.skipped = {name: raw is None for name, raw in raws.items()}
+        for name in profile.points["score"]:
+            if name not in raws:
+                raws[name] = raw_scores(profile, profile.plugins[name], asks[name], cluster, feasible)
     except ScoringError as error:
         scoring.error = str(error)
         return scoring
-    scoring.skipped = {name: raws[name] is None for name in profile.points["preScore"]}
     scoring.totals = np.zeros(cluster.size, dtype=np.int64)
     for name in profile.points["score"]:
         raw = raws[name]
@@ -225,6 +257,8 @@ def raw_scores(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster, fea
         raise ScoringError(f'running PreScore plugin "{plugin.name}": {error}') from None
     if (fault := lost_state(profile, plugin, "score")) is not None:
         raise ScoringError(f'running Score plugins: plugin "{plugin.name}" failed with: {fault}')
+    if raw is not None and forgets(profile, plugin):
+        return np.zeros_like(raw)
     if raw is None and plugin.name not in profile.points["preScore"] and "preScore" in plugin.points:
         return np.zeros(cluster.size, dtype=np.int64)  # only PreScore can skip
     return raw

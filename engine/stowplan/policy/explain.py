@@ -107,11 +107,11 @@ def _scores_json(found: Attempt, names: list[str]) -> dict[str, Any]:
     if scoring is None:
         return answer
     nodes = [names[row] for row in found.feasible.tolist()]
+    if scoring.skipped:
+        answer["preScore"] = {name: "Skip" if skipped else "Success" for name, skipped in scoring.skipped.items()}
     if scoring.error is not None:
         answer["scoreError"] = scoring.error
     else:
-        if scoring.skipped:
-            answer["preScore"] = {name: "Skip" if skipped else "Success" for name, skipped in scoring.skipped.items()}
         if scoring.scores:
             answer["scores"] = {
                 name: {"weight": s.weight, "raw": _by_node(nodes, s.raw), "normalized": _by_node(nodes, s.normalised)}

@@ -13,10 +13,10 @@ from stowplan.policy.flip import written
 from stowplan.policy.nominated import Attempt
 from stowplan.state import PODS, REQUESTED, Cluster, Store
 
-FIT = "NodeResourcesFit"
+FIT, TAINTS, CORDONED = "NodeResourcesFit", "TaintToleration", "NodeUnschedulable"
 CORDON = "node.kubernetes.io/unschedulable"
 """The taint that follows spec.unschedulable and goes with it."""
-LOOKED_AT = 2000
+LOOKED_AT = 10_000
 """Most nodes that are compared in detail."""
 
 
@@ -26,6 +26,7 @@ class Unmet:
 
     needs: tuple[str, ...]
     nodes: tuple[str, ...]
+    """those among the nodes that were compared, by name"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class _Need:
 def cheapest(store: Store, found: Attempt) -> list[Unmet]:
     """For each combination of failing filters the nodes that are nearest to taking the pod, the cheapest combination first.
 
-    Nodes with equal needs stand together, sorted by name. Empty for a pod that fits, was not tried or is refused as a whole.
+    Nodes with equal needs stand together, sorted by name. Empty for a pod that no node rejects, that was not tried or is
+    refused as a whole.
     """
     best: dict[tuple[str, ...], tuple[tuple[int, tuple[int, float]], str, tuple[_Need, ...]]] = {}
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -79,8 +81,8 @@ class _Look:
         self._cluster = Cluster(store)
         self._known: dict[str, Callable[[Node, int], Iterator[_Need]]] = {
             FIT: self._fit,
-            "TaintToleration": self._taints,
-            "NodeUnschedulable": self._cordoned,
+            TAINTS: self._taints,
+            CORDONED: self._cordoned,
             "NodeAffinity": self._affinity,
             "NodePorts": self._ports,
         }
@@ -100,6 +102,8 @@ class _Look:
         for name in filters:
             known = self._known.get(name)
             found = list(known(self._store.nodes[row], row)) if known else []
+            if name == TAINTS and not found and CORDONED in filters:
+                continue  # the taint comes and goes with the cordon
             yield from found or [_Need(f"{name}: {reason}", (4, 0)) for reason in self._found.filtering.status(name, row).reasons]
 
     def _fit(self, node: Node, row: int) -> Iterator[_Need]:
@@ -113,13 +117,10 @@ class _Look:
                 capacity = node.allocatable.get(name)
                 yield _short(name, amount, capacity, capacity - int(self._cluster[REQUESTED][name][row]))
 
-    def _taints(self, node: Node, _: int) -> Iterator[_Need]:
+    def _taints(self, node: Node, row: int) -> Iterator[_Need]:
+        cordoned = CORDONED in self.failing(row)
         for taint in node.taints:
-            if (
-                taint.hard
-                and not (taint.key == CORDON and node.unschedulable)
-                and not self._found.pod.spec.tolerations.tolerate(taint)
-            ):
+            if taint.hard and not (taint.key == CORDON and cordoned) and not self._found.pod.spec.tolerations.tolerate(taint):
                 value = f"={taint.value}" if taint.value else ""
                 yield _Need(f"tolerate taint {taint.key}{value}:{taint.effect}", (1, 0))
 

@@ -15,18 +15,22 @@ from stowplan.state.catalogue import (
     NAME,
     NONZERO_REQUESTED,
     PODS,
+    RANKS,
     REQUESTED,
     TAINTS,
     TERMS,
     UNSCHEDULABLE,
     label,
 )
-from stowplan.state.cluster import Cluster, Supposition, Watch
+from stowplan.state.changes import Changes, Supposition
+from stowplan.state.cluster import Cluster, Watch
+from stowplan.state.collector import collector_off
 from stowplan.state.columns import Amount, Coded, Column, Mask, Numbers, Reach, Rows
 from stowplan.state.counters import Among, Count, Domains
 from stowplan.state.feasible import IGNORED, Feasible
 from stowplan.state.images import Images
 from stowplan.state.pods import Held, Matching, PodTest, Question, Terms, held_terms
+from stowplan.state.ranks import Ranks, importance, started
 from stowplan.state.selection import matching_term, meeting, selected
 from stowplan.state.shape import broken_linear
 from stowplan.state.store import DuplicateNodeError, Store
@@ -46,6 +50,7 @@ __all__ = [
     "NAME",
     "NONZERO_REQUESTED",
     "PODS",
+    "RANKS",
     "REQUESTED",
     "TAINTS",
     "TERMS",
@@ -55,6 +60,7 @@ __all__ = [
     "Amount",
     "Bound",
     "CSIVolumes",
+    "Changes",
     "Claims",
     "Cluster",
     "Coded",
@@ -72,6 +78,7 @@ __all__ = [
     "Plan",
     "PodTest",
     "Question",
+    "Ranks",
     "Reach",
     "Rows",
     "Share",
@@ -80,7 +87,9 @@ __all__ = [
     "Terms",
     "Watch",
     "broken_linear",
+    "collector_off",
     "held_terms",
+    "importance",
     "label",
     "matching_term",
     "meeting",
@@ -88,5 +97,6 @@ __all__ = [
     "quotient",
     "selected",
     "shares",
+    "started",
     "used_by_class",
 ]

@@ -12,6 +12,7 @@ from stowplan.objects import Amounts, is_scalar
 from stowplan.state.catalogue import ALLOCATABLE, NONZERO_REQUESTED, REQUESTED
 from stowplan.state.cluster import Cluster
 from stowplan.state.columns import Mask, Numbers
+from stowplan.state.devices import DeviceTest, device_totals
 
 NONZERO = frozenset({"cpu", "memory"})
 
@@ -55,10 +56,13 @@ class Share:
         return self.allocatable if self.everywhere else np.maximum(self.allocatable, 1)
 
 
-def shares(resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, nonzero: bool) -> Iterator[Share]:
+def shares(
+    resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, nonzero: bool, counted: DeviceTest | None = None
+) -> Iterator[Share]:
     """The resources that take part in scoring (resourceAllocationScorer.calculateResourceAllocatableRequest).
 
-    `nonzero` counts cpu and memory of running pods with the defaults for silent containers.
+    `nonzero` counts cpu and memory of running pods with the defaults for silent containers. `counted` tells which devices
+    stand for an extended resource on nodes that list none of it; None where none do.
     """
     for resource in resources:
         name, wanted = resource.name, pod.get(resource.name)
@@ -68,4 +72,8 @@ def shares(resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, non
         allocatable = cluster[ALLOCATABLE][name]
         used = cluster[NONZERO_REQUESTED if nonzero and name in NONZERO else REQUESTED][name]
         counts, everywhere = cluster[ALLOCATABLE].known(name)
+        if counted is not None and (totals := device_totals(name, cluster, counted)) is not None:
+            backed = (allocatable == 0) & (totals[0] > 0)
+            allocatable, used = np.where(backed, totals[0], allocatable), np.where(backed, totals[1], used)
+            counts, everywhere = allocatable != 0, False
         yield Share(resource.weight, counts, allocatable, used, wanted, everywhere)

@@ -94,16 +94,15 @@ class Plan:
 
 def plan(bound: Sequence[Bound], delayed: Sequence[Delayed], cluster: Cluster) -> Plan:
     """The volumes of a pod on every row of the view."""
-    made = Plan(*(np.zeros(cluster.size, dtype=np.bool_) for _ in range(4)))
+    no = np.zeros(cluster.size, dtype=np.bool_)
+    made = Plan(no.copy(), no.copy(), no.copy(), no.copy())
     reach = _Reach(cluster)
     _check_bound(made, bound, reach)
-    elsewhere = np.zeros(cluster.size, dtype=np.bool_)
+    elsewhere = no.copy()
     chosen_before = [each for each in delayed if each.claim.selected_node is not None]
     for each in chosen_before:
         elsewhere |= ~cluster[NAME].is_in([each.claim.selected_node or ""])
-    searching = sorted(
-        (each for each in delayed if each.claim.selected_node is None), key=lambda each: each.claim.requested or 0
-    )
+    searching = sorted((each for each in delayed if each.claim.selected_node is None), key=lambda each: each.claim.requested or 0)
     made.statics = list(_match(searching, reach))
     made.unmatched |= elsewhere
     going = ~elsewhere

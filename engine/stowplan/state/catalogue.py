@@ -8,6 +8,7 @@ from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mount
 from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
 from stowplan.state.images import Images, ImageStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable
+from stowplan.state.ranks import Ranks, RankStorage
 from stowplan.state.volumes import Claims, ClaimTable, CSIVolumes, VolumeTable
 
 ONE_POD = Amounts.of({"pods": 1})
@@ -44,6 +45,7 @@ CSI_VOLUMES: Column[CSIVolumes] = Column("CSI volumes", Reach.ROW, VolumeTable)
 
 CLAIMS: Column[Claims] = Column("claims in use", Reach.DOMAIN, ClaimTable)
 MATCHING: Column[Matching] = Column("matching pods", Reach.DOMAIN, PodTable)
+RANKS: Column[Ranks] = Column("pods by importance", Reach.ROW, RankStorage)
 TERMS: Column[Terms] = Column("affinity terms of pods", Reach.DOMAIN, TermTable)
 
 

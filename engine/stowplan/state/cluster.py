@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.objects import Node, OtherFact, Pod
+from stowplan.state.changes import Changes, Supposition, changes_of
 from stowplan.state.columns import Column, Numbers, Rows
 from stowplan.state.store import Store
 
 V = TypeVar("V")
 G = TypeVar("G", bound=np.generic)
 F = TypeVar("F", bound=OtherFact)
-
-
-@dataclass(slots=True)
-class Supposition:
-    """A world of its own for one row: pods that are thought to have come to it or left it."""
-
-    added: Sequence[Pod] = ()
-    removed: Sequence[Pod] = ()
 
 
 class Versioned(Protocol):
@@ -78,12 +70,10 @@ class Watch:
 class Cluster:
     """Rows of a store as plugins see them. Cheap to make; valid until the store changes."""
 
-    __slots__ = ("_asked", "_store", "_supposed", "_views", "size", "watch")
+    __slots__ = ("_asked", "_store", "_views", "changes", "size", "watch")
 
-    def __init__(
-        self, store: Store, asked: Rows | None = None, supposed: Sequence[Supposition] = (), watch: Watch | None = None
-    ) -> None:
-        self._store, self._asked, self._supposed, self.watch = store, asked, supposed, watch
+    def __init__(self, store: Store, asked: Rows | None = None, changes: Changes | None = None, watch: Watch | None = None) -> None:
+        self._store, self._asked, self.changes, self.watch = store, asked, changes, watch
         self._views: dict[Column[Any], Any] = {}
         self.size = len(store.nodes) if asked is None else len(asked)
 
@@ -100,9 +90,9 @@ class Cluster:
         """The same cluster, asked about these rows of the store only."""
         return Cluster(self._store, rows)
 
-    def suppose(self, rows: Rows, supposed: Sequence[Supposition]) -> Cluster:
-        """The same cluster, asked about these rows, each in a world where its supposition holds."""
-        return Cluster(self._store, rows, supposed)
+    def suppose(self, rows: Rows, changes: Sequence[Supposition] | Changes) -> Cluster:
+        """The same cluster, asked about these rows, each in a world where its changes have happened."""
+        return Cluster(self._store, rows, changes if isinstance(changes, Changes) else changes_of(changes))
 
     # What columns need
 
@@ -122,21 +112,19 @@ class Cluster:
 
     def supposed(self) -> list[tuple[int, Pod, int]]:
         """(place among the asked rows, pod, +1 or -1) of every supposition."""
-        if not self._supposed:
+        if self.changes is None:
             return []
+        worlds = [(place, self.changes.world(place)) for place in range(self.size)]
         return [
-            (place, pod, sign)
-            for place, world in enumerate(self._supposed)
-            for pods, sign in ((world.removed, -1), (world.added, 1))
-            for pod in pods
+            (place, pod, sign) for place, world in worlds for pods, sign in ((world.removed, -1), (world.added, 1)) for pod in pods
         ]
 
     def pods_at(self, place: int) -> list[Pod]:
         """Pods of the asked row at a place, suppositions included."""
         pods = self._store.seats[int(self.asked[place])]
-        if not self._supposed:
+        if self.changes is None:
             return list(pods.values())
-        world = self._supposed[place]
+        world = self.changes.world(place)
         gone = {pod.key for pod in world.removed}
         return [pod for pod in pods.values() if pod.key not in gone] + list(world.added)
 

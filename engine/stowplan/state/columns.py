@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -181,10 +181,11 @@ class CodedStorage(CodedBase[T]):
 class Amount:
     """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
 
-    __slots__ = ("_arrays", "_cluster", "_deltas", "_gathered", "_known")
+    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_known")
 
-    def __init__(self, arrays: Mapping[str, Numbers], cluster: Cluster, deltas: Sequence[tuple[int, Amounts, int]] = ()) -> None:
-        self._arrays, self._cluster, self._deltas = arrays, cluster, deltas
+    def __init__(self, arrays: Mapping[str, Numbers], cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None) -> None:
+        """`derive`: what a pod adds, for sums over pods."""
+        self._arrays, self._cluster, self._derive = arrays, cluster, derive
         self._gathered: dict[str, Numbers] = {}
         self._known: dict[str, tuple[Mask, bool]] = {}
 
@@ -210,11 +211,10 @@ class Amount:
     def _gather(self, resource: str) -> Numbers:
         array = self._arrays.get(resource)
         gathered = np.zeros(self._cluster.size, dtype=np.int64) if array is None else self._cluster.gather(array)
-        if self._deltas:
-            gathered = gathered.copy()
-            for place, amounts, sign in self._deltas:
-                gathered[place] += sign * amounts.get(resource)
-        return gathered
+        derive, changes = self._derive, self._cluster.changes
+        if derive is None or changes is None:
+            return gathered
+        return gathered + changes.weigh(lambda pod: derive(pod).get(resource))
 
 
 class AmountStorage(Storage[Amount]):
@@ -288,7 +288,7 @@ class SumStorage(Storage[Amount]):
             array[row] += sign * amount
 
     def view(self, cluster: Cluster) -> Amount:
-        return Amount(self.arrays, cluster, [(place, self._derive(pod), sign) for place, pod, sign in cluster.supposed()])
+        return Amount(self.arrays, cluster, self._derive)
 
 
 class SetStorage(CodedBase[frozenset[T]]):
@@ -315,10 +315,9 @@ class SetStorage(CodedBase[frozenset[T]]):
             self._write(row, self._store.seats[row].values())
 
     def view(self, cluster: Cluster) -> Coded[frozenset[T]]:
-        changed = {place for place, pod, _ in cluster.supposed() if self._derive(pod)}
-        if not changed:
+        if cluster.changes is None:
             return super().view(cluster)
         codes = cluster.gather(self.codes).copy()
-        for place in changed:
+        for place in cluster.changes.touched(lambda pod: bool(self._derive(pod))).nonzero()[0].tolist():
             codes[place] = self._union(cluster.pods_at(place))
         return Coded(codes, self)

@@ -126,10 +126,10 @@ class Count:
     def __init__(self, counter: Counter, cluster: Cluster) -> None:
         self._counter, self._cluster = counter, cluster
 
-    def deltas(self) -> list[tuple[int, int]]:
-        """(place among the asked rows, change of the count) of the suppositions."""
-        weighed = ((place, sign * self._counter.weight(pod)) for place, pod, sign in self._cluster.supposed())
-        return [(place, change) for place, change in weighed if change]
+    def change(self) -> Numbers | None:
+        """Change of the count of each asked row by the suppositions; None where there are none."""
+        changes = self._cluster.changes
+        return None if changes is None else changes.weigh(self._counter.weight)
 
     def by(self, key: str, among: Among | None = None) -> Domains:
         """Counts by the values of a label among the nodes that take part."""
@@ -144,10 +144,8 @@ class Count:
         """Counts of the asked rows themselves."""
         if self._cluster.watch is not None:
             self._cluster.watch.tells_apart(self._counter)
-        counts = self._cluster.gather(self._counter.counts).copy()
-        for place, change in self.deltas():
-            counts[place] += change
-        return counts
+        counts, change = self._cluster.gather(self._counter.counts), self.change()
+        return counts if change is None else counts + change
 
 
 class Domains:
@@ -171,46 +169,45 @@ class Domains:
     @property
     def any(self) -> bool:
         """Whether some domain holds a counted pod, in the world of any asked row."""
-        return bool(self._table.sums.any()) or any(change > 0 for _, change in self._deltas())
+        change = self._change()
+        return bool(self._table.sums.any()) or (change is not None and bool((change > 0).any()))
 
     @property
     def anywhere(self) -> Mask:
         """Whether some domain holds a counted pod, in the world of each asked row."""
-        total = int(self._table.sums.sum())
-        found = np.full(self._cluster.size, total, dtype=np.int64)
-        for place, change in self._deltas():
-            found[place] += change
-        return found > 0
+        total, change = int(self._table.sums.sum()), self._change()
+        return np.full(self._cluster.size, total > 0) if change is None else total + change > 0
 
-    def _deltas(self) -> list[tuple[int, int]]:
-        rows = self._cluster.asked
-        return [(place, change) for place, change in self._count.deltas() if self._table.takes_part[rows[place]]]
+    def _change(self) -> Numbers | None:
+        change = self._count.change()
+        return None if change is None else np.where(self._table.takes_part[self._cluster.asked], change, 0)
 
     @property
     def at(self) -> Numbers:
         """Count in the domain of each asked row; 0 where the row has none."""
-        codes = self._cluster.gather(self._table.codes)
+        codes, change = self._cluster.gather(self._table.codes), self._change()
         found = np.where(codes >= 0, self._table.sums[codes], 0)
-        for place, change in self._deltas():
-            found[place] += change
-        return found
+        return found if change is None else found + change
 
     @property
     def least(self) -> Numbers:
         """Smallest count of a domain, per asked row (they differ only with suppositions); 0 if there is no domain."""
-        sums = self._table.sums[self._table.present]
-        smallest = int(sums.min()) if len(sums) else 0
-        found = np.full(self._cluster.size, smallest, dtype=np.int64)
-        for place in {place for place, _ in self._deltas()}:
-            found[place] = self._least_at(place)
-        return found
-
-    def _least_at(self, place: int) -> int:
-        code = int(self._table.codes[self._cluster.asked[place]])
-        others = self._table.present.copy()
-        others[code] = False
-        own = int(self._table.sums[code]) + sum(change for p, change in self._deltas() if p == place)
-        return min(own, int(self._table.sums[others].min(initial=own)))
+        table, change = self._table, self._change()
+        places = table.present.nonzero()[0]
+        sums = table.sums[places]
+        if not len(sums):
+            return np.zeros(self._cluster.size, dtype=np.int64)
+        smallest = int(sums.min())
+        if change is None:
+            return np.full(self._cluster.size, smallest, dtype=np.int64)
+        alone = (sums == smallest).sum() == 1
+        second = int(np.partition(sums, 1)[1]) if len(sums) > 1 else None
+        codes = self._cluster.gather(table.codes)
+        own = np.where(codes >= 0, table.sums[codes], 0) + change
+        if second is None:
+            return np.where(change != 0, own, smallest)
+        others = np.where(alone & (codes == places[sums.argmin()]), second, smallest)
+        return np.where(change != 0, np.minimum(own, others), smallest)
 
     def distinct(self, feasible: Feasible, ignored: Mask) -> int:
         """Number of domains on feasible rows that are not ignored; rows without the label count as one more domain."""

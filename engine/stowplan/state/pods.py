@@ -222,7 +222,7 @@ class TermTable(Storage["Terms"]):
         return found
 
     def view(self, cluster: Cluster) -> Terms:
-        for _, pod, _ in cluster.supposed():
+        for pod in cluster.changes.kinds() if cluster.changes else ():
             for held in held_terms(pod):
                 self.counter(held)
         return Terms(self, cluster)

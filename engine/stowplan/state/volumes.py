@@ -85,9 +85,9 @@ class VolumeTable(Storage["CSIVolumes"]):
     # Keeping current
 
     def grow(self, capacity: int) -> None:
-        self.known, self.limited = widened(self.known, capacity), widened(self.limited, capacity)  # type: ignore[assignment]
-        self.counts = {driver: widened(array, capacity) for driver, array in self.counts.items()}  # type: ignore[misc]
-        self.installed = {driver: widened(array, capacity) for driver, array in self.installed.items()}  # type: ignore[misc]
+        self.known, self.limited = widened(self.known, capacity), widened(self.limited, capacity)
+        self.counts = {driver: widened(array, capacity) for driver, array in self.counts.items()}
+        self.installed = {driver: widened(array, capacity) for driver, array in self.installed.items()}
         for driver, array in self.limits.items():
             self.limits[driver] = np.full(capacity, UNLIMITED, dtype=np.int64)
             self.limits[driver][: len(array)] = array

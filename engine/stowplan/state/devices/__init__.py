@@ -2,6 +2,7 @@
 
 from stowplan.state.devices.allocator import AllocationError, DeviceTest, Pick, Picks, SearchLimitError, SelectorError, unsupported
 from stowplan.state.devices.column import DEVICES, Devices, Finder
+from stowplan.state.devices.totals import device_stamp, device_totals
 
 __all__ = [
     "DEVICES",
@@ -13,5 +14,7 @@ __all__ = [
     "Picks",
     "SearchLimitError",
     "SelectorError",
+    "device_stamp",
+    "device_totals",
     "unsupported",
 ]

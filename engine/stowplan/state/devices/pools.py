@@ -6,10 +6,10 @@ Upstream: pools_incubating.go of dynamic-resource-allocation/structured (`Gather
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stowplan.objects import Device, DeviceTaintRule, Node, ResourceSlice, Taint
+from stowplan.objects import Device, DeviceTaintRule, Node, ResourceSlice, Taint, Where
 
 PoolID = tuple[str, str]
 """driver, pool"""
@@ -75,6 +75,14 @@ class Inventory:
             found = self._pools[places] = self._gather(places)
         self._seen[node.name] = (node, found)
         return found
+
+    def listed(self, node: Node) -> Iterator[Device]:
+        """Devices of all slices that a node reaches, whatever the state of their pools; a slice without a place is listed."""
+        for item in (*self._local.get(node.name, ()), *self._common):
+            if item.per_device:
+                yield from (device for device in item.devices if _names(device.where, node))
+            elif not item.where.known or item.where.all_nodes or item.where.matches(node.name, node.labels):
+                yield from item.devices
 
     def taints(self, device: Device) -> tuple[Taint, ...]:
         """Taints of a device that forbid taking it, those of rules included."""
@@ -168,6 +176,10 @@ def _known(counters: Mapping[tuple[str, str], int], devices: Iterable[Device]) -
         for device in devices
         for name, taken in device.counters
     )
+
+
+def _names(where: Where, node: Node) -> bool:
+    return where.all_nodes or where.matches(node.name, node.labels)
 
 
 def _binds(pool: Pool) -> bool:

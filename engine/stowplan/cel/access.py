@@ -1,0 +1,66 @@
+"""Fields, elements and keys of values: `a.b`, `a[b]`, `has(a.b)`. Only mappings, lists and optionals have any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stowplan.cel.errors import CelError, no_key, no_overload
+from stowplan.cel.library.convert import element, value_at
+from stowplan.cel.library.optional import look, of
+from stowplan.cel.values import NONE, Optional, kind_of
+
+
+def get_field(name: str) -> Callable[[Any], Any]:
+    """The function that gives the field of a value; a missing one is an error, of an optional it is none."""
+
+    def get(value: Any) -> Any:
+        cls = type(value)
+        if cls is dict or isinstance(value, Mapping):
+            try:
+                return value[name]
+            except KeyError:
+                raise no_key(name) from None
+        if cls is Optional:
+            return _inside(value, name)
+        raise CelError(f"no such overload: type '{kind_of(value)}' has no fields")
+
+    return get
+
+
+def _inside(optional: Optional, name: str) -> Optional:
+    if not optional.present:
+        return NONE
+    if not isinstance(optional.value, Mapping):
+        raise no_key(name)
+    return of(optional.value[name]) if name in optional.value else NONE
+
+
+def has_field(name: str) -> Callable[[Any], bool]:
+    """The function that tells whether a value has the field; what has no fields has none."""
+
+    def has(value: Any) -> bool:
+        if isinstance(value, Mapping):
+            return name in value
+        return isinstance(value, Optional) and value.present and isinstance(value.value, Mapping) and name in value.value
+
+    return has
+
+
+def get_item(container: Any, key: Any) -> Any:
+    """`container[key]`."""
+    cls = type(container)
+    if cls is dict:
+        if type(key) is str:
+            try:
+                return container[key]
+            except KeyError:
+                raise no_key(key) from None
+        return value_at(container, key)
+    if cls is list or cls is tuple:
+        return element(container, key)
+    if cls is Optional:
+        return look(container, key)
+    if isinstance(container, Mapping):
+        return value_at(container, key)
+    raise no_overload("_[_]", kind_of(container), kind_of(key))

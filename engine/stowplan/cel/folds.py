@@ -1,0 +1,200 @@
+"""Macros and logic for one row: loops over lists and maps, and chains that absorb errors.
+
+`all` and `exists` let any deciding element win over errors, as `&&` and `||` do; the other macros absorb nothing. Every
+step of a loop is paid from the meter in the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.cel.errors import CelError, no_overload
+from stowplan.cel.library.lists import sort_by
+from stowplan.cel.meter import exceeded
+from stowplan.cel.values import as_key, find_key, from_key, kind_of
+
+Frame = list[Any]
+Step = Callable[[Frame], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A macro ready to run; `units` is what one step costs."""
+
+    source: Step
+    slots: tuple[int, ...]
+    where: Step | None
+    body: Step
+    units: int
+
+    def walk(self, frame: Frame) -> Iterator[None]:
+        """Sets the names in the frame for every element in turn, and pays for it."""
+        source = self.source(frame)
+        meter, units = frame[0], self.units
+        for names in _elements(source, len(self.slots)):
+            meter.left -= units
+            if meter.left < 0:
+                raise exceeded()
+            for slot, value in zip(self.slots, names, strict=True):
+                frame[slot] = value
+            yield
+
+    def wanted(self, frame: Frame) -> bool:
+        """What the filter of the macro says of the current element."""
+        return self.where is None or boolean(self.where(frame))
+
+
+def boolean(value: Any) -> bool:
+    """The value if it is a bool, else the error that it is none."""
+    if value is True or value is False:
+        return bool(value)
+    raise no_overload("_&&_", kind_of(value))
+
+
+def _elements(source: Any, names: int) -> Iterator[tuple[Any, ...]]:
+    if isinstance(source, (list, tuple)):
+        return iter(enumerate(source)) if names == 2 else ((value,) for value in source)
+    if isinstance(source, Mapping):
+        if names == 2:
+            return ((from_key(key), value) for key, value in source.items())
+        return ((from_key(key),) for key in source)
+    raise CelError(f"no such overload: cannot walk a value of type '{kind_of(source)}'")
+
+
+def logic(terms: list[Step], *, dominant: bool) -> Step:
+    """A chain: the dominant value anywhere wins, else the first error, else the other value."""
+
+    def run(frame: Frame) -> bool:
+        failure: CelError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except CelError as error:
+                if not error.absorbable:
+                    raise
+                failure = failure or error
+                continue
+            if value is dominant:
+                return dominant
+            if value is not (not dominant):
+                failure = failure or no_overload("_||_" if dominant else "_&&_", kind_of(value))
+        if failure is not None:
+            raise failure
+        return not dominant
+
+    return run
+
+
+def _quantifier(dominant: bool) -> Callable[[Loop], Step]:
+    def make(loop: Loop) -> Step:
+        def run(frame: Frame) -> bool:
+            failure: CelError | None = None
+            for _ in loop.walk(frame):
+                try:
+                    value = loop.body(frame)
+                except CelError as error:
+                    if not error.absorbable:
+                        raise
+                    failure = failure or error
+                    continue
+                if value is dominant:
+                    return dominant
+                if value is not (not dominant):
+                    failure = failure or no_overload("_||_" if dominant else "_&&_", kind_of(value))
+            if failure is not None:
+                raise failure
+            return not dominant
+
+        return run
+
+    return make
+
+
+def _exists_one(loop: Loop) -> Step:
+    def run(frame: Frame) -> bool:
+        return sum(boolean(loop.body(frame)) for _ in loop.walk(frame)) == 1
+
+    return run
+
+
+def _filter(loop: Loop) -> Step:
+    slot = loop.slots[0]
+
+    def run(frame: Frame) -> list[Any]:
+        return [frame[slot] for _ in loop.walk(frame) if boolean(loop.body(frame))]
+
+    return run
+
+
+def _map(loop: Loop) -> Step:
+    def run(frame: Frame) -> list[Any]:
+        return [loop.body(frame) for _ in loop.walk(frame) if loop.wanted(frame)]
+
+    return run
+
+
+def _transform_map(loop: Loop) -> Step:
+    slot = loop.slots[0]
+
+    def run(frame: Frame) -> dict[Any, Any]:
+        return {as_key(frame[slot]): loop.body(frame) for _ in loop.walk(frame) if loop.wanted(frame)}
+
+    return run
+
+
+def _transform_entry(loop: Loop) -> Step:
+    def run(frame: Frame) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for _ in loop.walk(frame):
+            if not loop.wanted(frame):
+                continue
+            entries = loop.body(frame)
+            if not isinstance(entries, Mapping):
+                raise no_overload("transformMapEntry", kind_of(entries))
+            for key, value in entries.items():
+                if find_key(found, from_key(key)) is not None:
+                    raise CelError(f"insert failed: key {from_key(key)} already exists")
+                found[key] = value
+        return found
+
+    return run
+
+
+def _sort_by(loop: Loop) -> Step:
+    def run(frame: Frame) -> list[Any]:
+        items = loop.source(frame)
+        if not isinstance(items, (list, tuple)):
+            raise no_overload("sortBy", kind_of(items))
+        try:
+            keys = [loop.body(frame) for _ in loop.walk(frame)]
+        except CelError as error:
+            raise CelError(error.message, absorbable=False) from None  # upstream fails as a whole here
+        return sort_by(items, keys)
+
+    return run
+
+
+FOLDS: dict[str, Callable[[Loop], Step]] = {
+    "all": _quantifier(dominant=False),
+    "exists": _quantifier(dominant=True),
+    "exists_one": _exists_one,
+    "filter": _filter,
+    "map": _map,
+    "transformList": _map,
+    "transformMap": _transform_map,
+    "transformMapEntry": _transform_entry,
+    "sortBy": _sort_by,
+}
+
+
+def size_cost(values: list[Any]) -> int:
+    """A unit for every ten characters and for every element."""
+    units = 1
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            units += len(value) // 10
+        elif isinstance(value, (list, tuple, Mapping)):
+            units += len(value)
+    return units

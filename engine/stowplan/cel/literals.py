@@ -1,0 +1,86 @@
+"""Checks of calls with literal arguments: moments, patterns, and the clauses of format()."""
+
+from __future__ import annotations
+
+from stowplan.cel.check import Checked
+from stowplan.cel.errors import CelError
+from stowplan.cel.kinds import Type, is_dyn
+from stowplan.cel.library.formatting import clauses
+from stowplan.cel.library.moments import parse_duration, parse_timestamp
+from stowplan.cel.library.regex import compile_pattern
+from stowplan.cel.limits import Refusal
+from stowplan.cel.tree import Call, Const, ListOf, Node, walk
+
+_PARSERS = {"timestamp": parse_timestamp, "duration": parse_duration}
+_NUMBERS = frozenset(("int", "uint"))
+_TAKES = {  # which types a clause of format() takes, and how its message goes
+    "d": (_NUMBERS, "decimal clause can only be used on integers"),
+    "f": (frozenset(("double",)), "fixed-point clause can only be used on doubles"),
+    "e": (frozenset(("double",)), "scientific clause can only be used on doubles"),
+    "b": (_NUMBERS | {"bool"}, "only integers and bools can be formatted as binary"),
+    "o": (_NUMBERS, "octal clause can only be used on integers"),
+    "x": (_NUMBERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
+    "X": (_NUMBERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
+}
+_SHOWN = frozenset("string bool bytes int uint double map list type duration timestamp null_type".split())
+
+
+def check_literals(checked: Checked) -> None:
+    """Adds a refusal for every literal that can never be what it is used as."""
+    for node in walk(checked.root):
+        if not isinstance(node, Call):
+            continue
+        if node.function in _PARSERS and node.target is None and len(node.args) == 1:
+            _parsed(checked, node.args[0], node.function)
+        elif node.function == "matches" and node.args:
+            _pattern(checked, node.args[-1])
+        elif node.function == "format" and isinstance(node.target, Const) and isinstance(node.target.value, str):
+            _format(checked, node, node.target.value)
+
+
+def _refuse(checked: Checked, node: Node, message: str) -> None:
+    checked.refusals.append(Refusal(message, node.start, node.end))
+
+
+def _parsed(checked: Checked, node: Node, name: str) -> None:
+    if isinstance(node, Const) and isinstance(node.value, str):
+        try:
+            _PARSERS[name](node.value)
+        except CelError as error:
+            _refuse(checked, node, f"invalid {name} argument: {error.message}")
+
+
+def _pattern(checked: Checked, node: Node) -> None:
+    if isinstance(node, Const) and isinstance(node.value, str):
+        try:
+            compile_pattern(node.value)
+        except CelError as error:
+            _refuse(checked, node, f"invalid matches argument: {error.message}")
+
+
+def _format(checked: Checked, node: Call, text: str) -> None:
+    if len(node.args) != 1 or not isinstance(node.args[0], ListOf) or node.args[0].optional:
+        return
+    items = node.args[0].items
+    try:
+        verbs = [verb for _, verb, _ in clauses(text) if verb]
+    except CelError as error:
+        _refuse(checked, node, error.message)
+        return
+    if len(verbs) > len(items):
+        _refuse(checked, node, f"index {len(items)} out of range")
+    elif len(verbs) < len(items):
+        _refuse(checked, node, f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(items)})")
+    for verb, item in zip(verbs, items, strict=False):
+        fault = _misfit(verb, checked.types[item])
+        if fault:
+            _refuse(checked, item, f"error during formatting: {fault}, was given {checked.types[item]}")
+
+
+def _misfit(verb: str, kind: Type) -> str:
+    if is_dyn(kind) or kind.is_param:
+        return ""
+    if verb == "s":
+        return "" if kind.name in _SHOWN else "string clause can only be used on plain values, maps, lists, types, durations, and timestamps"
+    wanted, message = _TAKES[verb]
+    return "" if kind.name in wanted else message

@@ -1,0 +1,376 @@
+"""A checked tree into the function that evaluates it for one row.
+
+Every node becomes a closure over a frame: a list with the meter, the variables and the locals of macros. Names and
+overloads are resolved here, constants computed, so that running decides nothing but values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from stowplan.cel import folds
+from stowplan.cel.access import get_field, get_item, has_field
+from stowplan.cel.check import Checked
+from stowplan.cel.cost import steps, work
+from stowplan.cel.environment import Environment
+from stowplan.cel.errors import CelError, no_overload
+from stowplan.cel.library.optional import look, look_field
+from stowplan.cel.library.regex import compile_pattern
+from stowplan.cel.limits import Refusal
+from stowplan.cel.messages import build
+from stowplan.cel.overloads import Function, Overload
+from stowplan.cel.tree import (
+    Bind,
+    Call,
+    Choice,
+    Const,
+    Fold,
+    Ident,
+    ListOf,
+    Logic,
+    MapOf,
+    Message,
+    Node,
+    OptMap,
+    Select,
+)
+from stowplan.cel.values import NONE, Optional, TypeValue, as_key, find_key, kind_of
+
+Frame = list[Any]
+Step = Callable[[Frame], Any]
+MISSING = object()
+_CONVERSIONS = frozenset(("bytes", "string", "int", "uint", "double", "bool", "duration", "timestamp"))
+_PATTERNS = frozenset(("matches", "find", "findAll"))
+
+
+@dataclass(slots=True)
+class Plan:
+    """The step of the root, where the variables stand in a frame, and how long a frame is."""
+
+    step: Step
+    slots: dict[str, int]
+    size: int
+    units: int
+    refusals: list[Refusal] = field(default_factory=list)
+    constants: dict[Node, Any] = field(default_factory=dict)
+
+
+def plan(checked: Checked, env: Environment) -> Plan:
+    """The plan of a tree without refusals; errors of constants come as refusals of the plan."""
+    planner = _Planner(checked, env)
+    step = planner.visit(checked.root)
+    return Plan(step, planner.slots, planner.size, steps(checked.root), planner.refusals, planner.constants)
+
+
+@lru_cache(maxsize=1024)
+def _narrowed(name: str, overloads: tuple[Overload, ...]) -> Function:
+    return Function(name, list(overloads))
+
+
+class _Planner:
+    def __init__(self, checked: Checked, env: Environment) -> None:
+        self.checked = checked
+        self.env = env
+        self.slots: dict[str, int] = {}
+        self.size = 1
+        self.scopes: list[dict[str, int]] = []
+        self.constants: dict[Node, Any] = {}
+        self.refusals: list[Refusal] = []
+        self.visitors: dict[type[Node], Callable[[Any], Step]] = {
+            Const: self.const,
+            Ident: self.ident,
+            Select: self.select,
+            Call: self.call,
+            Logic: self.logic,
+            Choice: self.choice,
+            ListOf: self.list_of,
+            MapOf: self.map_of,
+            Message: self.message,
+            Fold: self.fold,
+            Bind: self.bind,
+            OptMap: self.opt_map,
+        }
+
+    def visit(self, node: Node) -> Step:
+        if node in self.checked.named_types and not isinstance(node, Message):
+            return self.constant(node, TypeValue(self.checked.named_types[node]))
+        name = self.checked.variables.get(node)
+        if name is not None:
+            return self.variable(node, name)
+        return self.visitors[type(node)](node)
+
+    def constant(self, node: Node, value: Any) -> Step:
+        self.constants[node] = value
+        return lambda _: value
+
+    def slot(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    def at(self, node: Node, step: Step) -> Step:
+        """The step, with the place of the node in the errors that do not know theirs yet."""
+        place = (node.start, node.end)
+
+        def run(frame: Frame) -> Any:
+            try:
+                return step(frame)
+            except CelError as error:
+                if error.place is None:
+                    error.place = place
+                raise
+
+        return run
+
+    def fails(self, node: Node, message: str) -> Step:
+        def run(_: Frame) -> Any:
+            raise CelError(message)
+
+        return self.at(node, run)
+
+    # -- names
+
+    def const(self, node: Const) -> Step:
+        return self.constant(node, node.value)
+
+    def variable(self, node: Node, name: str) -> Step:
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = self.slots[name] = self.slot()
+
+        def run(frame: Frame) -> Any:
+            value = frame[slot]
+            if value is MISSING:
+                raise CelError(f"no such attribute(s): {name}")
+            return value
+
+        return self.at(node, run)
+
+    def ident(self, node: Ident) -> Step:
+        slot = next((scope[node.name] for scope in reversed(self.scopes) if node.name in scope), None)
+        if slot is None:
+            return self.fails(node, f"undeclared reference to '{node.name}'")
+        return lambda frame: frame[slot]
+
+    def select(self, node: Select) -> Step:
+        operand = self.visit(node.operand)
+        if node.test:
+            has = has_field(node.field)
+            return lambda frame: has(operand(frame))
+        name = node.field
+        if node.optional:
+            return lambda frame: look_field(operand(frame), name)
+        get = get_field(name)
+        return self.at(node, lambda frame: get(operand(frame)))
+
+    # -- calls
+
+    def call(self, node: Call) -> Step:
+        parts = node.args if node in self.checked.global_calls or node.target is None else (node.target, *node.args)
+        args = [self.visit(part) for part in parts]
+        if node.function in ("or", "orValue") and len(args) == 2 and node.target is not None:
+            return self.at(node, _lazily(node.function, *args))
+        if node.function == "_[_]":
+            container, key = args
+            return self.at(node, lambda frame: get_item(container(frame), key(frame)))
+        if node.function == "_[?_]":
+            container, key = args
+            return self.at(node, lambda frame: look(container(frame), key(frame)))
+        function = self.checked.functions.get(node)
+        if function is None:
+            return self.fails(node, f"unbound function: {node.function}")
+        fitting = self.checked.overloads.get(node)
+        if fitting is not None:
+            function = _narrowed(function.name, fitting)
+        self.patterns(node, parts)
+        folded = self.folded(node, function, parts)
+        return folded if folded is not None else self.at(node, _apply(function, args))
+
+    def folded(self, node: Call, function: Function, parts: tuple[Node, ...]) -> Step | None:
+        """The value of a call of constants; its error is a refusal where Kubernetes computes it when it compiles."""
+        if not all(part in self.constants for part in parts):
+            return None
+        values = [self.constants[part] for part in parts]
+        try:
+            return self.constant(node, function.find(*values)(*values))
+        except CelError as error:
+            if self.env.dialect.eager and node.function in _CONVERSIONS and len(parts) == 1:
+                self.refusals.append(Refusal(error.message, node.start, node.end))
+            return None
+
+    def patterns(self, node: Call, parts: tuple[Node, ...]) -> None:
+        if node.function in _PATTERNS and self.env.dialect.eager and len(parts) > 1 and isinstance(self.constants.get(parts[1]), str):
+            try:
+                compile_pattern(self.constants[parts[1]])
+            except CelError as error:
+                self.refusals.append(Refusal(error.message, parts[1].start, parts[1].end))
+
+    # -- logic
+
+    def logic(self, node: Logic) -> Step:
+        return folds.logic([self.visit(term) for term in node.terms], dominant=node.dominant)
+
+    def choice(self, node: Choice) -> Step:
+        condition, then, otherwise = self.visit(node.condition), self.visit(node.then), self.visit(node.otherwise)
+
+        def run(frame: Frame) -> Any:
+            chosen = condition(frame)
+            if chosen is True:
+                return then(frame)
+            if chosen is False:
+                return otherwise(frame)
+            raise no_overload("_?_:_", kind_of(chosen))
+
+        return self.at(node, run)
+
+    # -- literals
+
+    def list_of(self, node: ListOf) -> Step:
+        items = [self.visit(item) for item in node.items]
+        if not node.optional:
+            if all(item in self.constants for item in node.items):
+                return self.constant(node, [self.constants[item] for item in node.items])
+            return lambda frame: [item(frame) for item in items]
+        optional = node.optional
+
+        def run(frame: Frame) -> list[Any]:
+            found: list[Any] = []
+            for index, item in enumerate(items):
+                value = item(frame)
+                if index not in optional:
+                    found.append(value)
+                elif _present(value):
+                    found.append(value.value)
+            return found
+
+        return self.at(node, run)
+
+    def map_of(self, node: MapOf) -> Step:
+        entries = [(self.visit(key), self.visit(value), index in node.optional) for index, (key, value) in enumerate(node.entries)]
+        unique = self.env.dialect.unique_keys
+
+        def run(frame: Frame) -> dict[Any, Any]:
+            found: dict[Any, Any] = {}
+            for key_step, value_step, optional in entries:
+                key, value = key_step(frame), value_step(frame)
+                if unique and (type(key) is float or find_key(found, key) is not None):
+                    raise CelError(f"Failed with repeated key: {key}")
+                if not optional:
+                    found[as_key(key)] = value
+                elif _present(value):
+                    found[as_key(key)] = value.value
+            return found
+
+        return self.at(node, run)
+
+    def message(self, node: Message) -> Step:
+        entries = [(name, self.visit(value)) for name, value in node.entries]
+        full = self.checked.named_types.get(node)
+        if full is None:
+            return self.fails(node, f"undeclared reference to '{node.name}'")
+        return self.at(node, lambda frame: build(full, {name: step(frame) for name, step in entries}))
+
+    # -- macros
+
+    def fold(self, node: Fold) -> Step:
+        source = self.visit(node.source)
+        slots = tuple(self.slot() for _ in node.names)
+        self.scopes.append(dict(zip(node.names, slots, strict=True)))
+        where = None if node.where is None else self.visit(node.where)
+        body = self.visit(node.body)
+        self.scopes.pop()
+        return self.at(node, folds.FOLDS[node.kind](folds.Loop(source, slots, where, body, work(node))))
+
+    def bind(self, node: Bind) -> Step:
+        value = self.visit(node.value)
+        slot = self.slot()
+        self.scopes.append({node.name: slot})
+        body = self.visit(node.body)
+        self.scopes.pop()
+
+        def run(frame: Frame) -> Any:
+            try:
+                frame[slot] = value(frame)
+            except CelError as error:  # as cel-go: the error belongs to the uses of the name
+                frame[slot] = error
+            return body(frame)
+
+        return run
+
+    def opt_map(self, node: OptMap) -> Step:
+        source = self.visit(node.source)
+        slot = self.slot()
+        self.scopes.append({node.name: slot})
+        body = self.visit(node.body)
+        self.scopes.pop()
+
+        def run(frame: Frame) -> Any:
+            optional = source(frame)
+            if not isinstance(optional, Optional):
+                raise no_overload("optMap", kind_of(optional))
+            if not optional.present:
+                return NONE
+            frame[slot] = optional.value
+            result = body(frame)
+            if not node.flat:
+                return Optional(present=True, value=result)
+            if not isinstance(result, Optional):
+                raise no_overload("optFlatMap", kind_of(result))
+            return result
+
+        return self.at(node, run)
+
+
+def _present(value: Any) -> bool:
+    if not isinstance(value, Optional):
+        raise CelError(f"cannot initialize optional entry from non-optional value of type {kind_of(value)}")
+    return value.present
+
+
+def _lazily(name: str, left: Step, right: Step) -> Step:
+    """`or` and `orValue`: the right side is computed only if the left has no value."""
+
+    def run(frame: Frame) -> Any:
+        optional = left(frame)
+        if not isinstance(optional, Optional):
+            raise no_overload(name, kind_of(optional))
+        if optional.present:
+            return optional.value if name == "orValue" else optional
+        other = right(frame)
+        if name == "or" and not isinstance(other, Optional):
+            raise no_overload(name, kind_of(other))
+        return other
+
+    return run
+
+
+def _apply(function: Function, args: list[Step]) -> Step:
+    """The call, with the kernel looked up by the Python classes of the arguments."""
+    table, find = function.table, function.find
+    metered = any(overload.grows for overload in function.overloads)
+    if metered or len(args) not in (1, 2):
+
+        def run(frame: Frame) -> Any:
+            values = [arg(frame) for arg in args]
+            if metered:
+                frame[0].spend(folds.size_cost(values))
+            return find(*values)(*values)
+
+        return run
+    if len(args) == 1:
+        (only,) = args
+
+        def run_one(frame: Frame) -> Any:
+            value = only(frame)
+            return (table.get((type(value),)) or find(value))(value)
+
+        return run_one
+    first, second = args
+
+    def run_two(frame: Frame) -> Any:
+        a, b = first(frame), second(frame)
+        return (table.get((type(a), type(b))) or find(a, b))(a, b)
+
+    return run_two

@@ -1,0 +1,84 @@
+"""The public face: text and environment in, a program or the reasons why not out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.cel.check import Checked, check
+from stowplan.cel.environment import Environment
+from stowplan.cel.errors import CelError
+from stowplan.cel.kinds import Type
+from stowplan.cel.limits import RefusedError, Refusal
+from stowplan.cel.literals import check_literals
+from stowplan.cel.meter import Meter
+from stowplan.cel.parse import parse
+from stowplan.cel.plan import MISSING, Plan, plan
+from stowplan.text import Code, Diagnostic, Severity, Source, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A compiled expression. Programs hold no state between evaluations."""
+
+    source: Source
+    env: Environment
+    checked: Checked
+    plan: Plan
+
+    @property
+    def type(self) -> Type:
+        """The type of the value, dyn if only evaluation can tell."""
+        return self.checked.types[self.checked.root]
+
+    def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None) -> Any:
+        """The value for these variables, or the CelError it has none for; `meter` bounds and tells the cost."""
+        budget = meter or Meter(self.env.cost_limit)
+        frame: list[Any] = [MISSING] * self.plan.size
+        frame[0] = budget
+        for name, slot in self.plan.slots.items():
+            frame[slot] = bindings.get(name, MISSING)
+        try:
+            budget.spend(self.plan.units)
+            return self.plan.step(frame)
+        except CelError as error:
+            if error.place is not None:
+                error.span = Span(self.source, *error.place)
+            return error
+
+
+def compile_expression(text: str, env: Environment, source: Source | None = None) -> Program | tuple[Diagnostic, ...]:
+    """The program of the expression, or everything that is wrong with it (never an empty tuple)."""
+    source = source or Source("expression", text)
+    try:
+        root = parse(text)
+    except RefusedError as error:
+        return (_diagnostic(error.refusal, source, Code.SYNTAX),)
+    checked = check(root, env)
+    if not checked.refusals:
+        check_literals(checked)
+    if checked.refusals:
+        return tuple(_diagnostic(refusal, source, Code.INVALID) for refusal in checked.refusals)
+    planned = plan(checked, env)
+    if planned.refusals:
+        return tuple(_diagnostic(refusal, source, Code.INVALID) for refusal in planned.refusals)
+    return Program(source, env, checked, planned)
+
+
+def compile_unchecked(text: str, env: Environment) -> Program | tuple[Diagnostic, ...]:
+    """As compile_expression, but what does not fit is an error of evaluation; for tests of the language only."""
+    source = Source("expression", text)
+    try:
+        root = parse(text)
+    except RefusedError as error:
+        return (_diagnostic(error.refusal, source, Code.SYNTAX),)
+    checked = check(root, env)
+    checked.refusals.clear()
+    return Program(source, env, checked, plan(checked, env))
+
+
+def _diagnostic(refusal: Refusal, source: Source, code: Code) -> Diagnostic:
+    notes = (refusal.note,) if refusal.note else ()
+    place = Span(source, refusal.start, refusal.end)
+    return Diagnostic(Code.UNKNOWN_FIELD if refusal.field else code, Severity.ERROR, refusal.message, place, notes=notes)
