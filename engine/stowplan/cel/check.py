@@ -301,6 +301,8 @@ class _Checker:
             entry = map_of(self.inference.fresh(), self.inference.fresh())
             self.wants(node.body, entry, body)
             return self.now(entry)
+        if self.now(body).is_param:
+            self.inference.fits([body], [kinds.INT])  # the first type that can be ordered, as upstream
         self.faults.sorting(node, self.now(self.result.types[node.source]), self.now(body))
         return list_of(element)
 
@@ -315,12 +317,13 @@ class _Checker:
         inner, wrapped = unwrap_optional(source)
         if not wrapped and not is_dyn(source):
             self.faults.mismatch(node.source, optional_of(DYN), source)
-            inner = DYN
+        if not wrapped:
+            inner = self.inference.fresh()
         (body,) = self.inside({node.name: inner}, node.body)
         if not node.flat:
             return optional_of(body)
         result = optional_of(self.inference.fresh())
         self.wants(node.body, result, body)
-        return self.now(result)
+        return DYN if is_dyn(self.now(body)) else self.now(result)
 
 

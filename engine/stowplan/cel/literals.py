@@ -13,10 +13,11 @@ from stowplan.cel.tree import Call, Const, ListOf, Node, walk
 
 _PARSERS = {"timestamp": parse_timestamp, "duration": parse_duration}
 _NUMBERS = frozenset(("int", "uint"))
+# "NaN" and "Infinity" as strings are doubles to %f and %e
 _TAKES = {  # which types a clause of format() takes, and how its message goes
     "d": (_NUMBERS, "decimal clause can only be used on integers"),
-    "f": (frozenset(("double",)), "fixed-point clause can only be used on doubles"),
-    "e": (frozenset(("double",)), "scientific clause can only be used on doubles"),
+    "f": (frozenset(("double", "string")), "fixed-point clause can only be used on doubles"),
+    "e": (frozenset(("double", "string")), "scientific clause can only be used on doubles"),
     "b": (_NUMBERS | {"bool"}, "only integers and bools can be formatted as binary"),
     "o": (_NUMBERS, "octal clause can only be used on integers"),
     "x": (_NUMBERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
@@ -25,8 +26,8 @@ _TAKES = {  # which types a clause of format() takes, and how its message goes
 _SHOWN = frozenset("string bool bytes int uint double map list type duration timestamp null_type".split())
 
 
-def check_literals(checked: Checked) -> None:
-    """Adds a refusal for every literal that can never be what it is used as."""
+def check_literals(checked: Checked, *, formats: bool) -> None:
+    """Adds a refusal for every literal that can never be what it is used as; `formats` includes those of format()."""
     for node in walk(checked.root):
         if not isinstance(node, Call):
             continue
@@ -34,7 +35,7 @@ def check_literals(checked: Checked) -> None:
             _parsed(checked, node.args[0], node.function)
         elif node.function == "matches" and node.args:
             _pattern(checked, node.args[-1])
-        elif node.function == "format" and isinstance(node.target, Const) and isinstance(node.target.value, str):
+        elif formats and node.function == "format" and isinstance(node.target, Const) and isinstance(node.target.value, str):
             _format(checked, node, node.target.value)
 
 

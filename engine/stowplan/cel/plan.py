@@ -42,7 +42,8 @@ from stowplan.cel.values import NONE, Optional, TypeValue, as_key, find_key, kin
 Frame = list[Any]
 Step = Callable[[Frame], Any]
 MISSING = object()
-_CONVERSIONS = frozenset(("bytes", "string", "int", "uint", "double", "bool", "duration", "timestamp"))
+_CONVERSIONS = frozenset(("bytes", "string", "int", "uint", "double", "bool", "duration", "timestamp", "dyn", "type"))
+_QUALIFIERS = frozenset(("string", "bool", "int", "uint", "double"))
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
@@ -77,7 +78,9 @@ class _Planner:
         self.slots: dict[str, int] = {}
         self.size = 1
         self.scopes: list[dict[str, int]] = []
+        self.bound: set[int] = set()  # slots of cel.bind, which may hold an error
         self.constants: dict[Node, Any] = {}
+        self.computed: set[Node] = set()  # constants that upstream would not see as such
         self.refusals: list[Refusal] = []
         self.visitors: dict[type[Node], Callable[[Any], Step]] = {
             Const: self.const,
@@ -152,7 +155,16 @@ class _Planner:
         slot = next((scope[node.name] for scope in reversed(self.scopes) if node.name in scope), None)
         if slot is None:
             return self.fails(node, f"undeclared reference to '{node.name}'")
-        return lambda frame: frame[slot]
+        if slot not in self.bound:
+            return lambda frame: frame[slot]
+
+        def run(frame: Frame) -> Any:
+            value = frame[slot]
+            if isinstance(value, CelError):
+                raise value
+            return value
+
+        return run
 
     def select(self, node: Select) -> Step:
         operand = self.visit(node.operand)
@@ -177,6 +189,8 @@ class _Planner:
             return self.at(node, lambda frame: get_item(container(frame), key(frame)))
         if node.function == "_[?_]":
             container, key = args
+            if node.args[1] in self.constants and kind_of(self.constants[node.args[1]]) not in _QUALIFIERS:
+                self.refusals.append(Refusal("a key or index is a string, number or bool", node.args[1].start, node.args[1].end))
             return self.at(node, lambda frame: look(container(frame), key(frame)))
         function = self.checked.functions.get(node)
         if function is None:
@@ -193,10 +207,13 @@ class _Planner:
         if not all(part in self.constants for part in parts):
             return None
         values = [self.constants[part] for part in parts]
+        eager = node.function in _CONVERSIONS and len(parts) == 1 and parts[0] not in self.computed
+        if not eager:
+            self.computed.add(node)
         try:
             return self.constant(node, function.find(*values)(*values))
         except CelError as error:
-            if self.env.dialect.eager and node.function in _CONVERSIONS and len(parts) == 1:
+            if self.env.dialect.eager and eager:
                 self.refusals.append(Refusal(error.message, node.start, node.end))
             return None
 
@@ -231,6 +248,8 @@ class _Planner:
         items = [self.visit(item) for item in node.items]
         if not node.optional:
             if all(item in self.constants for item in node.items):
+                if any(item in self.computed for item in node.items):
+                    self.computed.add(node)
                 return self.constant(node, [self.constants[item] for item in node.items])
             return lambda frame: [item(frame) for item in items]
         optional = node.optional
@@ -263,6 +282,11 @@ class _Planner:
                     found[as_key(key)] = value.value
             return found
 
+        if all(child in self.constants and child not in self.computed for child in node.children()):
+            try:
+                return self.constant(node, run([]))
+            except CelError:
+                pass  # a repeated key: an error of evaluation
         return self.at(node, run)
 
     def message(self, node: Message) -> Step:
@@ -286,6 +310,7 @@ class _Planner:
     def bind(self, node: Bind) -> Step:
         value = self.visit(node.value)
         slot = self.slot()
+        self.bound.add(slot)
         self.scopes.append({node.name: slot})
         body = self.visit(node.body)
         self.scopes.pop()

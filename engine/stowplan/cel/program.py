@@ -57,7 +57,7 @@ def compile_expression(text: str, env: Environment, source: Source | None = None
         return (_diagnostic(error.refusal, source, Code.SYNTAX),)
     checked = check(root, env)
     if not checked.refusals:
-        check_literals(checked)
+        check_literals(checked, formats=env.dialect.eager)
     if checked.refusals:
         return tuple(_diagnostic(refusal, source, Code.INVALID) for refusal in checked.refusals)
     planned = plan(checked, env)

@@ -38,7 +38,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
 
     loaded = load(policy, clusters)
     subjects = [find(loaded.store, name) for name in dict.fromkeys(pods)]
-    notify(loaded, [subject.pod for subject in subjects])
+    notify(loaded)
     if form in ("json", "yaml"):
         from stowplan.cli.output import document
 

@@ -23,7 +23,7 @@ def command(policy: str | None, clusters: tuple[str, ...], form: str) -> int:
     from stowplan.cli.progress import Bar
 
     loaded = load(policy, clusters)
-    notify(loaded, list(loaded.store.pending.values()))
+    notify(loaded)
     from stowplan.loop.simulate import simulate
 
     with Bar("placing pods") as bar:

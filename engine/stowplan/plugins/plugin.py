@@ -111,7 +111,7 @@ class Plugin:
     stateless: Mapping[str, str] = field(default_factory=dict)
     """error of a point (`filter`, `preScore`, `score`, `reserve`, `postFilter`) where the one before, whose state it reads, has not run"""
     recalls: bool = False
-    """scores and reserves go back to what its own filter has found: nothing where the profile leaves the filter out"""
+    """scores and reserves what its own filter has found: nothing where the profile leaves that out; PreFilter prepares for all"""
     reserves: Callable[[Any, Cluster, int], Iterable[OtherFact]] | None = None
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None

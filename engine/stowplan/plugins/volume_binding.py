@@ -181,5 +181,5 @@ PLUGIN = Plugin(
     scores=scores,
     reserves=reserves,
     recalls=True,
-    stateless={"filter": "not found", "preScore": "not found", "reserve": "not found"},
+    stateless={"filter": "not found", "preScore": "not found", "score": "not found", "reserve": "not found"},
 )

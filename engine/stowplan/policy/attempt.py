@@ -7,7 +7,7 @@ import numpy as np
 from stowplan.objects import Pod
 from stowplan.plugins.plugin import Code
 from stowplan.policy.compile import Policy, Profile
-from stowplan.policy.decision import NO_NODES, SUCCESS, Status, fit_error
+from stowplan.policy.decision import NO_NODES, SUCCESS, Refusals, Status, fit_error
 from stowplan.policy.evaluate import Filtering, ask_all, filter_rows, open_pod, score_rows
 from stowplan.policy.nominated import Attempt, with_nominated
 from stowplan.policy.preempt import post_filter
@@ -40,7 +40,8 @@ def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
     if not store.nodes:
         found.message = NO_NODES
     elif opening.refusal is not None:
-        found.infeasible = dict.fromkeys(range(len(store.nodes)), opening.refusal)
+        found.infeasible = Refusals(len(store.nodes))
+        found.infeasible.put(np.arange(len(store.nodes)), opening.refusal)
         found.message = fit_error(len(store.nodes), (), ", ".join(opening.refusal.reasons))
         _preempt(policy, store, found)
     else:
@@ -59,14 +60,14 @@ def _choose(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
         _filter(profile, policy, store, found, filtering)
         if nominated is not None and refusal is not None and not len(found.feasible):
             _blame(store, found, nominated, refusal)
-        error = next((s for row, s in _by_name(store, found.infeasible) if s.code is Code.ERROR), None)
-        if error is not None:
+        errors = found.infeasible.rows(Code.ERROR)
+        if len(errors):
+            error = found.infeasible[int(errors[store.name_ranks()[errors].argmin()])]
             found.message = f'running "{error.plugin}" filter plugin: {error.reasons[0]}'
-            found.infeasible, found.feasible = {}, found.feasible[:0]
+            found.infeasible, found.feasible = Refusals(0), found.feasible[:0]
             return
     if not len(found.feasible):
-        reasons = ((reason, 1) for status in found.infeasible.values() for reason in status.reasons)
-        found.message = fit_error(len(store.nodes), reasons)
+        found.message = fit_error(len(store.nodes), found.infeasible.reasons())
         _preempt(policy, store, found)
         return
     score(profile, store, found)
@@ -78,8 +79,8 @@ def _blame(store: Store, found: Attempt, row: int, refusal: Status) -> None:
     if found.opening.names is not None:
         outside = found.opening.outside([refusal.plugin])
         left_out = [r for r in found.infeasible if store.nodes[r].name not in found.opening.names]
-        found.infeasible.update(dict.fromkeys(left_out, outside))
-    found.infeasible[row] = refusal
+        found.infeasible.put(np.array(left_out, dtype=np.intp), outside)
+    found.infeasible.put(row, refusal)
 
 
 def _preempt(policy: Policy, store: Store, found: Attempt) -> None:
@@ -99,13 +100,9 @@ def score(profile: Profile, store: Store, found: Attempt) -> None:
     elif len(found.feasible) == 1:
         found.best = found.feasible
     else:
-        found.message, found.feasible, found.infeasible = scoring.error, found.feasible[:0], {}
+        found.message, found.feasible, found.infeasible = scoring.error, found.feasible[:0], Refusals(0)
         return
     found.scoring = scoring
-
-
-def _by_name(store: Store, statuses: dict[int, Status]) -> list[tuple[int, Status]]:
-    return sorted(statuses.items(), key=lambda item: store.nodes[item[0]].name)
 
 
 def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filtering: Filtering) -> None:
@@ -115,17 +112,16 @@ def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
     if opening.names is not None:
         candidates[:] = False
         candidates[[store.row_of[name] for name in opening.names if name in store.row_of]] = True
-        found.infeasible.update(dict.fromkeys(np.flatnonzero(~candidates).tolist(), opening.outside()))
     passed = candidates & (filtering.first < 0)
-    crowded, refusals = with_nominated(profile, policy, store, found)
-    refused = candidates & ~passed
-    found.infeasible.update((row, status) for row, status in enumerate(filtering.first_statuses()) if status and refused[row])
-    for row, status in zip(crowded, refusals, strict=True):
+    found.infeasible = filtering.refusals()
+    if opening.names is not None:
+        found.infeasible.put(~candidates, opening.outside())
+    for row, status in zip(*with_nominated(profile, policy, store, found), strict=True):
         if candidates[row] and status is not None:
             passed[row] = False
-            found.infeasible[row] = status
+            found.infeasible.put(row, status)
     rows = np.flatnonzero(passed)
-    found.feasible = rows[np.argsort([store.nodes[row].name for row in rows.tolist()], kind="stable")] if len(rows) else rows
+    found.feasible = rows[np.argsort(store.name_ranks()[rows])]
 
 
 def _alone(profile: Profile, policy: Policy, store: Store, found: Attempt, row: int) -> Status | None:

@@ -15,7 +15,7 @@ import numpy as np
 from stowplan.objects import Pod
 from stowplan.plugins.plugin import Code, Plugin, Reason, Refusal, Rejections, ScoringError
 from stowplan.policy.compile import Profile
-from stowplan.policy.decision import SKIP, SUCCESS, Status
+from stowplan.policy.decision import SKIP, SUCCESS, Refusals, Status
 from stowplan.state import IGNORED, Cluster, Feasible, Mask, Numbers, Rows
 
 
@@ -117,17 +117,14 @@ class Filtering:
         """What the first rejecting filter says of the asked row at `place`."""
         return self.status(self.names[int(self.first[place])], place)
 
-    def first_statuses(self) -> list[Status | None]:
-        """For each asked row what the first rejecting filter says, None where all let it pass. Equal ones are one object."""
-        found: list[Status | None] = [None] * len(self.first)
+    def refusals(self) -> Refusals:
+        """What the first rejecting filter says of each asked row, by its place."""
+        found = Refusals(len(self.first))
         for index in np.unique(self.first).tolist():
-            if index < 0:
-                continue
-            name, places = self.names[index], (self.first == index).nonzero()[0]
-            for pattern in self._patterns(name, places):
-                status = self.status(name, int(pattern[0]))
-                for place in pattern.tolist():
-                    found[place] = status
+            if index >= 0:
+                name = self.names[index]
+                for places in self._patterns(name, (self.first == index).nonzero()[0]):
+                    found.put(places, self.status(name, int(places[0])))
         return found
 
     def _patterns(self, name: str, places: Rows) -> list[Rows]:
@@ -169,7 +166,8 @@ BEFORE = {"filter": "preFilter", "preScore": "preFilter", "reserve": "preFilter"
 def lost_state(profile: Profile, plugin: Plugin, point: str) -> str | None:
     """Why the plugin fails at a point of this profile: the point before, which prepares for it, is left out."""
     fault = plugin.stateless.get(point)
-    return fault if fault and plugin.name in profile.points[point] and plugin.name not in profile.points[BEFORE[point]] else None
+    before = "preFilter" if point == "score" and plugin.recalls else BEFORE[point]
+    return fault if fault and plugin.name in profile.points[point] and plugin.name not in profile.points[before] else None
 
 
 def forgets(profile: Profile, plugin: Plugin) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stowplan.objects import Pod
 from stowplan.policy.compile import Policy, Profile
-from stowplan.policy.decision import Status
+from stowplan.policy.decision import Refusals, Status
 from stowplan.policy.evaluate import Filtering, Opening, Scoring, filter_rows
 from stowplan.state import Cluster, Rows, Store, Supposition
 
@@ -30,7 +30,7 @@ class Attempt:
     opening: Opening | None = None
     filtering: Filtering | None = None
     """every filter over all rows, nominated pods not counted"""
-    infeasible: dict[int, Status] = field(default_factory=dict)
+    infeasible: Refusals = field(default_factory=lambda: Refusals(0))
     """row -> first refusal"""
     feasible: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     """rows that pass the whole chain, by node name"""

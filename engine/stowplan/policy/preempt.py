@@ -15,13 +15,13 @@ import numpy as np
 from stowplan.objects import DisruptionBudget, Pod
 from stowplan.plugins.plugin import Code
 from stowplan.policy.compile import Policy
-from stowplan.policy.decision import Status, fit_error
+from stowplan.policy.decision import fit_error
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.victims import Dry
-from stowplan.state import RANKS, Cluster, Store
+from stowplan.state import RANKS, Cluster, Mask, Store
 
 NAME = "DefaultPreemption"
-NO_VICTIMS = Status(Code.UNRESOLVABLE, ("No preemption victims found for incoming pod",))
+NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 BY_SCHEDULER = "PreemptionByScheduler"
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -107,26 +107,24 @@ def ineligible(store: Store, found: Attempt) -> str | None:
 
 def search(policy: Policy, store: Store, found: Attempt) -> Preemption:
     """Find the victims on every node that evictions can help, and pick the cheapest node, first by name among equals."""
-    rows = np.array([row for row, status in found.infeasible.items() if status.code is Code.UNSCHEDULABLE], dtype=np.intp)
+    rows = found.infeasible.rows(Code.UNSCHEDULABLE)
     ranks = Cluster(store, rows)[RANKS]
     lower = (ranks.priorities < found.pod.spec.priority) & (np.arange(ranks.codes.shape[1]) < ranks.counts[:, None])
     have = lower.any(axis=1)
-    statuses = dict.fromkeys(rows[~have].tolist(), NO_VICTIMS)
     budgets = list(store.facts.get(DisruptionBudget, {}).values())
     dry = Dry(policy, store, found, rows[have])
-    dry.queue_up(lambda pods: violating(pods, budgets) if budgets else set())
-    statuses |= dry.remove_all()
+    dry.queue_up((lambda pods: violating(pods, budgets)) if budgets else None)
+    refusals = dry.remove_all()
     dry.spare()
-    left = dry.rows[dry.gone.any(axis=1)]
-    if len(left):
+    if dry.gone.any():
         return _picked(store, dry)
     if len(dry.rows):
         name = min(store.nodes[row].name for row in dry.rows.tolist())
         return Preemption(Code.ERROR, f'preemption: expected at least one victim pod on node "{name}"')
-    nodes = len(store.nodes)
-    reasons = [(reason, 1) for status in statuses.values() for reason in status.reasons]
-    reasons.append((NOT_HELPFUL, nodes - len(statuses)))
-    return Preemption(Code.UNSCHEDULABLE, f"preemption: {fit_error(nodes, reasons)}")
+    without = int((~have).sum())
+    others = (NOT_HELPFUL, len(store.nodes) - without - len(refusals))
+    reasons = [*refusals.reasons(), (NO_VICTIMS, without), others]
+    return Preemption(Code.UNSCHEDULABLE, f"preemption: {fit_error(len(store.nodes), reasons)}")
 
 
 def _picked(store: Store, dry: Dry) -> Preemption:
@@ -134,7 +132,7 @@ def _picked(store: Store, dry: Dry) -> Preemption:
     places = dry.gone.any(axis=1).nonzero()[0]
     costs = dry.costs(places)
     least = np.lexsort(costs[::-1])[0]
-    equal = np.logical_and.reduce([cost == cost[least] for cost in costs])
+    equal: Mask = np.logical_and.reduce([cost == cost[least] for cost in costs])
     names = [store.nodes[row].name for row in dry.rows[places].tolist()]
     tied = sorted(names[i] for i in np.flatnonzero(equal).tolist())
     chosen = _candidate(dry, int(places[names.index(tied[0])]))

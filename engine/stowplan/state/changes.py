@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.objects import Pod
-from stowplan.state.columns import Mask, Numbers
+from stowplan.state.columns import Mask, Numbers, Rows
 
 
 @dataclass(slots=True)
@@ -20,59 +20,69 @@ class Supposition:
     removed: Sequence[Pod] = ()
 
 
+class Kinds:
+    """Distinct kinds of pods, numbered, and tables of numbers by kind that are computed once."""
+
+    def __init__(self) -> None:
+        self.pods: list[Pod] = []
+        """one pod of each kind"""
+        self._index: dict[tuple[object, ...], int] = {}
+        self._tables: dict[Hashable, Numbers] = {}
+
+    def code(self, pod: Pod) -> int:
+        """Number of a pod's kind: pods of one kind are alike to all columns."""
+        kind = (pod.spec, pod.labels, pod.namespace, pod.requested, pod.nonzero, pod.terminating)
+        code = self._index.setdefault(kind, len(self.pods))
+        if code == len(self.pods):
+            self.pods.append(pod)
+        return code
+
+    def table(self, key: Hashable, number: Callable[[Pod], int]) -> Numbers:
+        """`number` of each kind; `key` stands for the function, which must always give the same for a pod."""
+        table = self._tables.get(key)
+        if table is None or len(table) < len(self.pods):
+            table = self._tables[key] = np.fromiter(map(number, self.pods), np.int64, len(self.pods))
+        return table
+
+
 class Changes:
-    """For each asked row, pods that came (+1) or left (-1). A function of a pod runs once per distinct kind of pod."""
+    """For each asked row, pods that came (+1) or left (-1)."""
 
     def __init__(
-        self, kinds: Sequence[Pod], codes: NDArray[np.intp], signs: NDArray[np.int8], worlds: Callable[[int], Supposition]
+        self, kinds: Kinds, codes: NDArray[np.intp], signs: NDArray[np.int64], world: Callable[[int], Supposition]
     ) -> None:
-        """`codes` and `signs`: one row per asked row, padded with sign 0; `worlds` gives the pods of a row themselves."""
+        """`codes` and `signs`: one row per asked row, padded with sign 0; `world` gives the pods of a row themselves."""
         self._kinds, self._codes, self._signs = kinds, codes, signs
-        self.world = worlds
+        self.world = world
 
-    def weigh(self, number: Callable[[Pod], int]) -> Numbers:
+    def weigh(self, key: Hashable, number: Callable[[Pod], int]) -> Numbers:
         """Sum per asked row of `number` over the pods that came, less that over those that left."""
-        table = np.fromiter((number(pod) for pod in self._kinds), np.int64, len(self._kinds))
+        table = self._kinds.table(key, number)
         if not table.any():
             return np.zeros(len(self._codes), dtype=np.int64)
-        total: Numbers = (table[self._codes] * self._signs).sum(axis=1)
+        total: Numbers = np.einsum("ij,ij->i", table[self._codes], self._signs)
         return total
 
-    def touched(self, test: Callable[[Pod], bool]) -> Mask:
-        """Asked rows where some pod that came or left passes a test."""
-        table = np.fromiter((test(pod) for pod in self._kinds), np.bool_, len(self._kinds))
+    def touched(self, key: Hashable, test: Callable[[Pod], int]) -> Rows:
+        """Places where some pod that came or left passes a test."""
+        table = self._kinds.table(key, test)
         if not table.any():
-            return np.zeros(len(self._codes), dtype=np.bool_)
-        touched: Mask = (table[self._codes] & (self._signs != 0)).any(axis=1)
-        return touched
+            return np.zeros(0, dtype=np.intp)
+        touched: Mask = ((table[self._codes] != 0) & (self._signs != 0)).any(axis=1)
+        return touched.nonzero()[0]
 
     def kinds(self) -> Sequence[Pod]:
         """One pod of each kind that may occur."""
-        return self._kinds
-
-
-def kind_of(pod: Pod) -> tuple[object, ...]:
-    """What columns see of a pod: pods of one kind are alike to all of them."""
-    return pod.spec, pod.labels, pod.namespace, pod.requested, pod.nonzero, pod.terminating
+        return self._kinds.pods
 
 
 def changes_of(worlds: Sequence[Supposition]) -> Changes:
     """Changes from lists of pods."""
-    index: dict[tuple[object, ...], int] = {}
-    kinds: list[Pod] = []
-    rows: list[list[tuple[int, int]]] = []
-    for world in worlds:
-        row = []
-        for pods, sign in ((world.removed, -1), (world.added, 1)):
-            for pod in pods:
-                code = index.setdefault(kind_of(pod), len(kinds))
-                if code == len(kinds):
-                    kinds.append(pod)
-                row.append((code, sign))
-        rows.append(row)
-    width = max((len(row) for row in rows), default=0)
+    kinds = Kinds()
+    rows = [[(kinds.code(pod), sign) for pods, sign in ((world.removed, -1), (world.added, 1)) for pod in pods] for world in worlds]
+    width = max(map(len, rows), default=0)
     codes = np.zeros((len(rows), width), dtype=np.intp)
-    signs = np.zeros((len(rows), width), dtype=np.int8)
+    signs = np.zeros((len(rows), width), dtype=np.int64)
     for place, row in enumerate(rows):
         if row:
             codes[place, : len(row)], signs[place, : len(row)] = zip(*row, strict=True)

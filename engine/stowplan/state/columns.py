@@ -214,7 +214,7 @@ class Amount:
         derive, changes = self._derive, self._cluster.changes
         if derive is None or changes is None:
             return gathered
-        return gathered + changes.weigh(lambda pod: derive(pod).get(resource))
+        return gathered + changes.weigh((derive, resource), lambda pod: derive(pod).get(resource))
 
 
 class AmountStorage(Storage[Amount]):
@@ -318,6 +318,6 @@ class SetStorage(CodedBase[frozenset[T]]):
         if cluster.changes is None:
             return super().view(cluster)
         codes = cluster.gather(self.codes).copy()
-        for place in cluster.changes.touched(lambda pod: bool(self._derive(pod))).nonzero()[0].tolist():
+        for place in cluster.changes.touched(self._derive, lambda pod: bool(self._derive(pod))).tolist():
             codes[place] = self._union(cluster.pods_at(place))
         return Coded(codes, self)

@@ -129,7 +129,7 @@ class Count:
     def change(self) -> Numbers | None:
         """Change of the count of each asked row by the suppositions; None where there are none."""
         changes = self._cluster.changes
-        return None if changes is None else changes.weigh(self._counter.weight)
+        return None if changes is None else changes.weigh(self._counter, self._counter.weight)
 
     def by(self, key: str, among: Among | None = None) -> Domains:
         """Counts by the values of a label among the nodes that take part."""

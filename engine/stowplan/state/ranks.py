@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.objects import Node, Pod
-from stowplan.state.changes import kind_of
+from stowplan.state.changes import Kinds
 from stowplan.state.columns import Numbers, Rows, Storage
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ class RankStorage(Storage["Ranks"]):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._index: dict[tuple[object, ...], int] = {}
-        self.kinds: list[Pod] = []
-        """one pod of each kind"""
+        self.kinds = Kinds()
         self.pods: list[list[Pod]] = []
         self.grow(store.capacity)
         self._dirty = set(range(len(store.nodes)))
@@ -75,15 +73,9 @@ class RankStorage(Storage["Ranks"]):
     def _rank(self, row: int, pods: list[Pod]) -> None:
         self.pods[row] = pods
         self.counts[row] = len(pods)
-        self.codes[row, : len(pods)] = [self._code(pod) for pod in pods]
+        self.codes[row, : len(pods)] = [self.kinds.code(pod) for pod in pods]
         self.priorities[row, : len(pods)] = [pod.spec.priority for pod in pods]
         self.starts[row, : len(pods)] = [started(pod) for pod in pods]
-
-    def _code(self, pod: Pod) -> int:
-        code = self._index.setdefault(kind_of(pod), len(self.kinds))
-        if code == len(self.kinds):
-            self.kinds.append(pod)
-        return code
 
     def view(self, cluster: Cluster) -> Ranks:
         self.refresh()
@@ -99,4 +91,5 @@ class Ranks:
         self.kinds = storage.kinds
         self.codes, self.priorities, self.starts = storage.codes[rows], storage.priorities[rows], storage.starts[rows]
         self.counts = storage.counts[rows]
-        self.pods = [storage.pods[row] for row in rows.tolist()]
+        self.pods = storage.pods
+        """by row of the store"""

@@ -104,7 +104,8 @@ def show_double(value: float) -> str:
     return f"{lead}{text[:point]}.{text[point:]}"
 
 
-def _bytes_to_string(value: bytes) -> str:
+def bytes_to_string(value: bytes) -> str:
+    """The UTF-8 text of the bytes."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -125,6 +126,7 @@ CONVERSIONS = (
     declare("int(double) -> int", _double_to_int, "rounded toward zero; overflow is an error"),
     declare("int(string) -> int", _string_to_int, "the decimal number"),
     declare("int(timestamp) -> int", lambda v: v.ns // 10**9, "seconds since 1970"),
+    declare("int(duration) -> int", lambda v: v.ns, "nanoseconds"),
     declare("uint(uint) -> uint", _same, "the same"),
     declare("uint(int) -> uint", _int_to_uint, "the same number; below zero is an error"),
     declare("uint(double) -> uint", _double_to_uint, "rounded toward zero; overflow is an error"),
@@ -138,7 +140,7 @@ CONVERSIONS = (
     declare("string(uint) -> string", lambda v: str(int(v)), "decimal"),
     declare("string(double) -> string", show_double, "the shortest text"),
     declare("string(bool) -> string", _show_bool, "true or false"),
-    declare("string(bytes) -> string", _bytes_to_string, "read as UTF-8"),
+    declare("string(bytes) -> string", bytes_to_string, "read as UTF-8"),
     declare("bytes(bytes) -> bytes", _same, "the same"),
     declare("bytes(string) -> bytes", lambda v: v.encode("utf-8", "surrogatepass"), "UTF-8"),
     declare("bool(bool) -> bool", _same, "the same"),

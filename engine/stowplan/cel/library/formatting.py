@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stowplan.cel.errors import CelError
-from stowplan.cel.library.convert import show_double
+from stowplan.cel.library.convert import bytes_to_string, show_double
 from stowplan.cel.library.moments import show_duration, show_timestamp
 from stowplan.cel.library.strings import bounded
 from stowplan.cel.overloads import declare
@@ -24,8 +24,7 @@ _SUPERSCRIPT = str.maketrans("+-0123456789", "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 def _wrong(verb: str, wanted: str, value: Any) -> CelError:
-    kind = {"null_type": "null_type"}.get(kind_of(value), kind_of(value))
-    return CelError(f"error during formatting: {verb} clause can only be used on {wanted}, was given {kind}")
+    return CelError(f"error during formatting: {verb} clause can only be used on {wanted}, was given {kind_of(value)}")
 
 
 def clauses(text: str) -> Iterator[tuple[str, str, int]]:
@@ -93,12 +92,14 @@ def _decimal(value: Any, dialect: _Dialect) -> str:
 
 
 def _real(value: Any, verb: str, precision: int, dialect: _Dialect) -> str:
+    if value in ("NaN", "Infinity", "-Infinity"):
+        value = float(value)
     if type(value) is not float and not (dialect.ints and type(value) in (int, UInt)):
         raise _wrong("fixed-point" if verb == "f" else "scientific", "doubles", value)
     number = float(value)
-    if not math.isfinite(number):
-        return dialect.infinite(number, verb)
     digits = _PRECISION if precision < 0 else precision
+    if not math.isfinite(number):
+        return dialect.infinite(number, verb).rjust(0 if dialect.ints or verb == "f" else digits)
     return dialect.fixed(number, digits) if verb == "f" else dialect.scientific(number, digits)
 
 
@@ -120,6 +121,22 @@ def _based(value: Any, verb: str) -> str:
         what = "only integers, byte buffers, and strings can be formatted as hex"
         raise CelError(f"error during formatting: {what}, was given {kind}")
     return text.upper() if verb == "X" else text
+
+
+_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+
+
+def _quoted(text: str) -> str:
+    """The text as Go's %q writes it."""
+
+    def one(code: int) -> str:
+        if code in _ESCAPES:
+            return _ESCAPES[code]
+        if chr(code).isprintable():
+            return chr(code)
+        return f"\\x{code:02x}" if code < 128 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return f'"{"".join(one(ord(character)) for character in text)}"'
 
 
 class _Dialect:
@@ -156,7 +173,7 @@ class _Dialect:
 
     def compound(self, value: Any, kind: str) -> str:
         if kind == "bytes":
-            return str(value.decode("utf-8", "replace"))
+            return bytes_to_string(value)
         if isinstance(value, Timestamp):
             return show_timestamp(value)
         if isinstance(value, Duration):
@@ -178,15 +195,40 @@ class _Kubernetes(_Dialect):
     def infinite(self, value: float, verb: str) -> str:
         if verb not in "fe":
             return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-        text = "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
-        return text.rjust(_PRECISION) if verb == "e" else text
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
     def fixed(self, value: float, digits: int) -> str:
         return f"{value or 0.0:,.{digits}f}"  # no minus sign for zero
 
-    def scientific(self, value: float, _digits: int) -> str:
-        mantissa, _, power = f"{value or 0.0:.{_PRECISION}e}".partition("e")  # upstream ignores the precision
-        return f"{mantissa}×10{power.lstrip('+').translate(_SUPERSCRIPT)}"
+    def scientific(self, value: float, digits: int) -> str:
+        """Upstream takes the precision for a width."""
+        mantissa, _, power = f"{value or 0.0:.{_PRECISION}e}".partition("e")
+        return f"{mantissa}×10{power.lstrip('+').translate(_SUPERSCRIPT)}".rjust(digits)
+
+    def compound(self, value: Any, kind: str) -> str:
+        """Lists and maps as CEL literals."""
+        if kind == "list":
+            return f"[{', '.join(map(self._literal, value))}]"
+        if kind == "map":
+            entries = sorted((self._key(from_key(key)), self._literal(item)) for key, item in value.items())
+            return "{" + ", ".join(f"{key}:{item}" for key, item in entries) + "}"
+        return super().compound(value, kind)
+
+    def _key(self, key: Any) -> str:
+        if kind_of(key) not in ("string", "bool", "int", "uint"):
+            raise CelError(f"error during formatting: no formatting function for map key of type {kind_of(key)}")
+        return self._literal(key)
+
+    def _literal(self, value: Any) -> str:
+        kind = kind_of(value)
+        text = self.text(value)
+        if kind in ("string", "bytes"):
+            return ("b" if kind == "bytes" else "") + _quoted(text)
+        if kind in ("timestamp", "duration"):
+            return f"{kind}({_quoted(text)})"
+        if kind == "double":
+            return f"{value:.{_PRECISION}f}" if math.isfinite(value) else _quoted(text)
+        return text
 
 
 SPEC, KUBERNETES = _Dialect(), _Kubernetes()

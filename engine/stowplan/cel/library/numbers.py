@@ -15,7 +15,7 @@ from stowplan.cel.values import UInt, check_int, check_uint, compare, equal
 
 def _divide(left: int, right: int) -> int:
     """Truncates toward zero, as CEL and Go do; Python floors."""
-    if right == 0:
+    if not right:
         raise CelError("division by zero")
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
@@ -26,7 +26,7 @@ def _int_divide(left: int, right: int) -> int:
 
 
 def _int_modulo(left: int, right: int) -> int:
-    if right == 0:
+    if not right:
         raise CelError("modulus by zero")
     check_int(_divide(left, right))  # the least int by -1 overflows here too
     return left - right * _divide(left, right)
@@ -37,7 +37,7 @@ def _uint_divide(left: int, right: int) -> UInt:
 
 
 def _uint_modulo(left: int, right: int) -> UInt:
-    if right == 0:
+    if not right:
         raise CelError("modulus by zero")
     return UInt(int(left) % int(right))
 
@@ -68,26 +68,27 @@ def join_lists(left: Any, right: Any) -> list[Any]:
     return [*left, *right]
 
 
+# In the order of cel-go: the first overload decides the type of what has none, such as `[].map(x, x + x)`.
 ARITHMETIC = (
-    declare("_+_(int, int) -> int", lambda a, b: check_int(a + b), "sum; overflow is an error", array=arrays.int_add),
-    declare("_+_(uint, uint) -> uint", lambda a, b: check_uint(int(a) + int(b)), "sum; overflow is an error"),
-    declare("_+_(double, double) -> double", lambda a, b: a + b, "sum", array=arrays.double_add),
-    declare("_+_(string, string) -> string", join_strings, "concatenation", grows=True),
     declare("_+_(bytes, bytes) -> bytes", join_strings, "concatenation", grows=True),
+    declare("_+_(double, double) -> double", lambda a, b: a + b, "sum", array=arrays.double_add),
+    declare("_+_(int, int) -> int", lambda a, b: check_int(a + b), "sum; overflow is an error", array=arrays.int_add),
     declare("_+_(list(A), list(A)) -> list(A)", join_lists, "concatenation", grows=True),
+    declare("_+_(string, string) -> string", join_strings, "concatenation", grows=True),
+    declare("_+_(uint, uint) -> uint", lambda a, b: check_uint(int(a) + int(b)), "sum; overflow is an error"),
+    declare("_-_(double, double) -> double", lambda a, b: a - b, "difference", array=arrays.double_subtract),
     declare("_-_(int, int) -> int", lambda a, b: check_int(a - b), "difference; overflow is an error", array=arrays.int_subtract),
     declare("_-_(uint, uint) -> uint", lambda a, b: check_uint(int(a) - int(b)), "difference; below zero is an error"),
-    declare("_-_(double, double) -> double", lambda a, b: a - b, "difference", array=arrays.double_subtract),
+    declare("_*_(double, double) -> double", _times, "product", array=arrays.double_multiply),
     declare("_*_(int, int) -> int", lambda a, b: check_int(a * b), "product; overflow is an error", array=arrays.int_multiply),
     declare("_*_(uint, uint) -> uint", lambda a, b: check_uint(int(a) * int(b)), "product; overflow is an error"),
-    declare("_*_(double, double) -> double", _times, "product", array=arrays.double_multiply),
+    declare("_/_(double, double) -> double", _double_divide, "quotient; by zero it is infinite", array=arrays.double_divide),
     declare("_/_(int, int) -> int", _int_divide, "quotient, rounded toward zero", array=arrays.int_divide),
     declare("_/_(uint, uint) -> uint", _uint_divide, "quotient, rounded down"),
-    declare("_/_(double, double) -> double", _double_divide, "quotient; by zero it is infinite", array=arrays.double_divide),
     declare("_%_(int, int) -> int", _int_modulo, "remainder, with the sign of the dividend", array=arrays.int_modulo),
     declare("_%_(uint, uint) -> uint", _uint_modulo, "remainder"),
-    declare("-_(int) -> int", lambda a: check_int(-a), "negation; overflow is an error", array=arrays.int_negate),
     declare("-_(double) -> double", lambda a: -a, "negation", array=arrays.double_negate),
+    declare("-_(int) -> int", lambda a: check_int(-a), "negation; overflow is an error", array=arrays.int_negate),
     declare("!_(bool) -> bool", lambda a: not a, "not", array=arrays.negate),
 )
 

@@ -62,8 +62,6 @@ def parse_quantity(text: str) -> Quantity:
     sign, digits, _, decimals, suffix = match.groups()
     digits = digits.lstrip("0") or ("0" if suffix or decimals or match[3] else "")
     if not digits:
-        if not match[2]:
-            raise _wrong()
         return Quantity(0, "DecimalSI", 0, 0)
     family, bits, power = _family(suffix)
     value = _short(digits, decimals, bits, power)

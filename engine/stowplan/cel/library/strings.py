@@ -34,7 +34,7 @@ def _char_at(text: str, index: int) -> str:
 def _index_of(text: str, part: str, start: int = 0) -> int:
     if start < 0:
         raise _out_of_range(start)
-    return text.find(part, start) if part else (start if start <= len(text) else -1)
+    return text.find(part, start) if part else min(start, len(text))
 
 
 def _index_of_strict(text: str, part: str, start: int) -> int:
@@ -50,9 +50,9 @@ def _last_index_of(text: str, part: str) -> int:
 def _last_index_from(text: str, part: str, last: int) -> int:
     if last < 0:
         raise _out_of_range(last)
-    if last > len(text):
-        return -1
-    return text.rfind(part, 0, last + len(part))
+    if not part:
+        return min(last, len(text))
+    return -1 if last >= len(text) else text.rfind(part, 0, last + len(part))
 
 
 def _last_index_strict(text: str, part: str, last: int) -> int:

@@ -17,7 +17,7 @@ TOPOLOGY = {
     "host": "kubernetes.io/hostname",
 }
 """Short names of label keys, understood wherever a label key is written."""
-RESOURCES = {"cpu": "cpu", "mem": "memory", "disk": "ephemeral-storage", "pods": "pods"}
+RESOURCES = {"cpu": "cpu", "mem": "memory", "storage": "ephemeral-storage", "pods": "pods"}
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _EXPRESSION = re.compile(r"(!?)([^!=<>|]+)(?:(!=|=|<|>)(.*))?")
 

@@ -166,9 +166,9 @@ def _image(item: Object, value: str) -> None:
 
 
 def _port(item: Object, text: str) -> None:
-    number, slash, protocol = text.partition("/")
+    written, slash, protocol = text.partition("/")
     protocol = one_of(protocol, ("TCP", "UDP", "SCTP")) if slash else "TCP"
-    port = {"containerPort": number(number), "hostPort": number(number), "protocol": protocol}
+    port = {"containerPort": number(written), "hostPort": number(written), "protocol": protocol}
     _main(item).setdefault("ports", []).append(port)
 
 
