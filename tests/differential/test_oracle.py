@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from parity.comparison import Comparison, compare_case
 
 ROOT = Path(__file__).parents[2]

@@ -81,7 +81,9 @@ def _compare(case: dict[str, Any], golden: dict[str, Any], comparison: Compariso
     try:
         policy = load_policy(case.get("config"))
     except PolicyError as error:
-        comparison.compare(f"{name} configuration", "refused" if refused else "accepted", "refused" if refused else f"refused: {error}")
+        comparison.compare(
+            f"{name} configuration", "refused" if refused else "accepted", "refused" if refused else f"refused: {error}"
+        )
         return
     comparison.compare(f"{name} configuration", "refused" if refused else "accepted", "accepted")
     if refused:

@@ -3,24 +3,11 @@
 from pathlib import Path
 
 import pytest
+
 from parity.comparison import Comparison, cases, compare_case
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
-THEMES = (
-    "affinity",
-    "configs",
-    "dra",
-    "images",
-    "interpod",
-    "mixed",
-    "node-basics",
-    "ports",
-    "preemption",
-    "resources",
-    "spread",
-    "taints",
-    "volumes",
-)
+THEMES = sorted(path.name.removesuffix(".jsonl.gz") for path in GOLDENS.glob("*.jsonl.gz"))
 FIRST = 8
 
 
@@ -44,5 +31,7 @@ def test_all_cases(theme):
     agrees(theme)
 
 
-def test_no_file_is_forgotten():
-    assert {path.name for path in GOLDENS.glob("*.jsonl.gz")} == {f"{theme}.jsonl.gz" for theme in THEMES}
+def test_every_theme_is_there():
+    themes = {"affinity", "configs", "dra", "images", "interpod", "mixed", "node-basics"}
+    themes |= {"ports", "preemption", "resources", "spread", "taints", "volumes"}
+    assert themes <= set(THEMES)

@@ -108,6 +108,12 @@ def spread(key: str, when: str, skew: int = 1, **more: Any) -> Object:
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 TOLERATES_ALL = {"spec": {"tolerations": [{"operator": "Exists"}]}}
+
+
+def claiming(*names: str) -> Object:
+    return {"spec": {"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]}}
+
+
 POD_FRAGMENTS: tuple[Object, ...] = (
     labelled(app="x"),
     labelled(app="x", track="new"),
@@ -129,6 +135,20 @@ POD_FRAGMENTS: tuple[Object, ...] = (
     on_nodes({"key": "generation", "operator": "Gt", "values": ["5"]}),
     on_nodes({"key": "disk", "operator": "In", "values": ["ssd"]}, 60),
     on_nodes({"key": ZONE, "operator": "DoesNotExist"}, 10),
+    {"images": ["nginx:1"]},
+    {"images": ["model:2", "nginx:1"]},
+    {"spec": {"priority": 10}},
+    {"spec": {"priority": 100}},
+    {"spec": {"priority": -5, "preemptionPolicy": "Never"}},
+    {"spec": {"initContainers": [{"name": "first", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}]}},
+    {"spec": {"overhead": {"cpu": "100m"}}},
+    claiming("local"),
+    claiming("local", "zonal"),
+    claiming("zonal"),
+    claiming("alone"),
+    claiming("missing"),
+)
+TOPOLOGY_FRAGMENTS: tuple[Object, ...] = (
     near("podAffinity", ZONE),
     near("podAffinity", HOST, 30),
     near("podAffinity", ZONE, 20, namespaceSelector={}),
@@ -141,13 +161,6 @@ POD_FRAGMENTS: tuple[Object, ...] = (
     spread(ZONE, HARD, minDomains=3, nodeAffinityPolicy="Ignore"),
     spread(ZONE, SOFT, matchLabelKeys=["track"]),
     spread(HOST, SOFT, 3),
-    {"images": ["nginx:1"]},
-    {"images": ["model:2", "nginx:1"]},
-    {"spec": {"priority": 10}},
-    {"spec": {"priority": 100}},
-    {"spec": {"priority": -5, "preemptionPolicy": "Never"}},
-    {"spec": {"initContainers": [{"name": "first", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}]}},
-    {"spec": {"overhead": {"cpu": "100m"}}},
 )
 TERMINATING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 EMPTY_SELECTOR = spread(ZONE, HARD, 2, labelSelector={})
@@ -185,13 +198,28 @@ def node_looks() -> Looks:
     return chosen(NODE_FRAGMENTS, 4)
 
 
-def pod_looks(palette: tuple[Object, ...], *more: Object) -> Looks:
+def pod_looks(palette: tuple[Object, ...]) -> Looks:
     """What a pod is made of. With few colours on the palette of an example its pods have to do with each other."""
-    return chosen((*palette, *more), 4, min(1, len(palette)))
+    return chosen(palette, 4, 1)
 
 
-def palettes(*more: Object) -> Looks:
-    return chosen((*POD_FRAGMENTS, *more), 6, 2)
+@st.composite
+def waiting_looks(draw: st.DrawFn, palette: tuple[Object, ...]) -> tuple[Object, ...]:
+    """As pod_looks; now and then the pod is gated, nominated or of another scheduler."""
+    return draw(pod_looks(palette)) + (draw(chosen(WAITING_FRAGMENTS, 1)) if draw(st.integers(0, 7)) == 7 else ())
+
+
+@st.composite
+def palettes(draw: st.DrawFn, *more: Object) -> tuple[Object, ...]:
+    found = draw(chosen((*TOPOLOGY_FRAGMENTS, *more), 2)) + draw(chosen(POD_FRAGMENTS, 4, 1))
+    return labelled(app="x"), *found
+
+
+@st.composite
+def node_palettes(draw: st.DrawFn) -> Looks:
+    """Strategies for the looks of nodes of which many are alike."""
+    looks = [draw(chosen(NODE_FRAGMENTS, 4)) for _ in range(draw(st.integers(1, 4)))]
+    return st.sampled_from(looks)
 
 
 FACTS: tuple[Object, ...] = (
@@ -208,17 +236,80 @@ FACTS: tuple[Object, ...] = (
 )
 
 
+def claim(name: str, mode: str = "ReadWriteOnce", volume: str = "", storage_class: str = "late") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default", "uid": f"claim-{name}"}
+        | ({"annotations": {"pv.kubernetes.io/bind-completed": "yes"}} if volume else {}),
+        "spec": {
+            "accessModes": [mode],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": storage_class,
+            "volumeMode": "Filesystem",
+            "volumeName": volume,
+        },
+        "status": {"phase": "Bound" if volume else "Pending"},
+    }
+
+
+def volume(name: str, expression: Object, claimed: str = "", **labels: str) -> Object:
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": claimed, "uid": f"claim-{claimed}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "2Gi"},
+            "csi": {"driver": "disks", "volumeHandle": name},
+            "storageClassName": "late",
+            "volumeMode": "Filesystem",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+        }
+        | ({"claimRef": reference} if claimed else {}),
+        "status": {"phase": "Bound" if claimed else "Available"},
+    }
+
+
+def csi_node(name: str, most: int) -> Object:
+    drivers = [{"name": "disks", "nodeID": name, "topologyKeys": [], "allocatable": {"count": most}}]
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+
+STORAGE: tuple[Object, ...] = (
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "late"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    claim("local"),
+    claim("zonal", volume="in-a"),
+    claim("alone", "ReadWriteOncePod", "only"),
+    volume("in-a", {"key": ZONE, "operator": "In", "values": ["a"]}, "zonal", **{ZONE: "a"}),
+    volume("only", {"key": HOST, "operator": "Exists"}, "alone"),
+    volume("on-n0", {"key": HOST, "operator": "In", "values": ["n0"]}),
+    volume("on-n2", {"key": HOST, "operator": "In", "values": ["n2"]}),
+    csi_node("n0", 1),
+    csi_node("n1", 2),
+)
+
+
 @st.composite
 def clusters(draw: st.DrawFn, odd: tuple[Object, ...] = ()) -> list[Object]:
     """Objects of a cluster: nodes n0, n1, ..., pods r0, ... that run and w0, ... that wait."""
-    found = [node(f"n{i}", draw(node_looks())) for i in range(draw(st.integers(1, 7)))]
+    looks = draw(node_palettes())
+    found = [node(f"n{i}", draw(looks)) for i in range(draw(st.integers(1, 7)))]
     names = [item["metadata"]["name"] for item in found]
     palette = draw(palettes(*odd))
     found += draw(chosen(FACTS, len(FACTS)))
+    found += STORAGE
     for i in range(draw(st.integers(2, 10))):
         found.append(pod(f"r{i}", draw(pod_looks(palette)), draw(st.sampled_from(names))))
     for i in range(draw(st.integers(2, 5))):
-        found.append(pod(f"w{i}", draw(pod_looks(palette, *WAITING_FRAGMENTS[: draw(st.integers(0, len(WAITING_FRAGMENTS)))]))))
+        found.append(pod(f"w{i}", draw(waiting_looks(palette))))
     return found
 
 

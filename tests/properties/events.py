@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-from properties.clusters import FACTS, ODD_FRAGMENTS, WAITING_FRAGMENTS, node, node_looks, palettes, pod, pod_looks
 
+from properties.clusters import FACTS, ODD_FRAGMENTS, STORAGE, node, node_looks, palettes, pod, pod_looks, waiting_looks
 from stowplan.objects import Fact, Node, OtherFact, Pod, read
 from stowplan.state import Store
 
@@ -59,6 +59,8 @@ class World:
 
     def populate(self, nodes: int, pods: int) -> None:
         self.palette = self.draw(palettes(*ODD_FRAGMENTS))
+        for item in STORAGE:
+            self.keep(fact_of(item))
         for name in NODES[:nodes]:
             self.set_node(name)
         for name in PODS[:pods]:
@@ -79,7 +81,7 @@ class World:
     def set_pod(self, name: str | None = None) -> None:
         """A pod is new, changes or moves; now and then to a node that is not there, or to its end."""
         on = self.draw(st.none() | st.sampled_from((*NODES[:6], "nowhere")))
-        looks = self.draw(pod_looks(self.palette, *(WAITING_FRAGMENTS if on is None else (FINISHED,))))
+        looks = self.draw(waiting_looks(self.palette) if on is None else pod_looks((*self.palette, FINISHED)))
         found = fact_of(pod(name or self.draw(st.sampled_from(PODS)), looks, on))
         assert isinstance(found, Pod)
         self.pods.pop(found.key, None)
@@ -110,12 +112,15 @@ class World:
             del self.assumed[key]
             self.store.forget(self.pods[key])
 
+    def keep(self, fact: OtherFact) -> None:
+        self.facts[type(fact), fact.key] = fact
+        self.store.set_fact(fact)
+
     def set_fact(self) -> None:
-        found = fact_of(self.draw(st.sampled_from((*FACTS, NAMESPACE))))
+        found = fact_of(self.draw(st.sampled_from((*FACTS, NAMESPACE, *STORAGE))))
         assert not isinstance(found, Pod | Node)
         if self.draw(st.booleans()):
-            self.facts[type(found), found.key] = found
-            self.store.set_fact(found)
+            self.keep(found)
         else:
             self.facts.pop((type(found), found.key), None)
             self.store.remove_fact(type(found), found.key)

@@ -1,5 +1,7 @@
 """Everything that plugins can read of a store, by node name instead of row, so that two stores can be compared."""
 
+# ruff: noqa: ARG001 - each kind of view takes of the arguments what it needs
+
 from __future__ import annotations
 
 from collections import Counter
@@ -8,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.objects import Pod
 from stowplan.state import Amount, Claims, Cluster, Coded, CSIVolumes, Feasible, Held, Images, Matching, Store, Terms
-from stowplan.state.changes import kind_of
 from stowplan.state.devices.column import Devices
 from stowplan.state.ranks import Ranks
 
@@ -125,17 +127,22 @@ def _(view: Devices, names: list[str], cluster: Cluster, like: Devices) -> Any:
 
 @contents.register
 def _(view: Ranks, names: list[str], cluster: Cluster, like: Ranks) -> Any:
+    looks: dict[int, Any] = {}
     found = {}
     for row, name in enumerate(names):
-        ranks = range(int(view.counts[row]))
+        pods = view.pods[row]
+        assert view.counts[row] == len(pods)
+        assert view.priorities[row, : len(pods)].tolist() == sorted((pod.spec.priority for pod in pods), reverse=True)
+        for pod, code in zip(pods, view.codes[row].tolist(), strict=False):
+            assert looks.setdefault(code, look(pod)) == look(pod)
         # equally important pods stand in any order
-        found[name] = Counter(
-            (kind_of(view.kinds[view.codes[row, rank]]), int(view.priorities[row, rank]), float(view.starts[row, rank]))
-            for rank in ranks
-        )
-        priorities = view.priorities[row, : len(ranks)].tolist()
-        assert priorities == sorted(priorities, reverse=True)
+        found[name] = Counter((pod.key, pod.spec.priority) for pod in pods)
     return found
+
+
+def look(pod: Pod) -> Any:
+    """What columns see of a pod."""
+    return pod.spec, pod.labels, pod.namespace, pod.requested, pod.nonzero, pod.terminating
 
 
 def counter_contents(count: Any, names: list[str], cluster: Cluster, like: Any) -> Any:

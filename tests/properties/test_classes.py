@@ -3,9 +3,22 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import ODD_FRAGMENTS, configurations, node, node_looks, palettes, pod, pod_looks
-from properties.events import World, fact_of
 
+from properties.clusters import (
+    HOST,
+    ODD_FRAGMENTS,
+    SOFT,
+    STORAGE,
+    configurations,
+    labelled,
+    node,
+    node_palettes,
+    palettes,
+    pod,
+    pod_looks,
+    spread,
+)
+from properties.events import World, fact_of
 from stowplan import load_policy
 from stowplan.policy.attempt import attempt
 from stowplan.policy.choose import Chooser, unreservable
@@ -46,9 +59,12 @@ class Replicas(World):
 
     def populate(self, nodes, pods):
         self.palette = self.draw(palettes(*ODD_FRAGMENTS))
+        for item in STORAGE:
+            self.keep(fact_of(item))
         self.templates = [self.draw(pod_looks(self.palette)) for _ in range(self.draw(st.integers(1, 3)))]
+        looks = self.draw(node_palettes())
         for i in range(nodes):
-            self.nodes[f"n{i}"] = fact_of(node(f"n{i}", self.draw(node_looks())))
+            self.nodes[f"n{i}"] = fact_of(node(f"n{i}", self.draw(looks)))
             self.store.set_node(self.nodes[f"n{i}"])
         for i in range(pods):
             self.add(i)
@@ -60,20 +76,20 @@ class Replicas(World):
 
 
 def decide(policy, chooser, world):
-    """Compare the decisions for all waiting pods; place the first of them now and then."""
+    """Compare the decisions for all waiting pods, and place the first that fits."""
     placed = None
     for key, found in list(world.store.pending.items()):
         choice = chooser.choose(found)
         assert seen(world.store, choice) == expected(policy, world.store, attempt(policy, world.store, found))
         if placed is None and choice.row is not None:
             placed = key, world.store.nodes[choice.row].name
-    if placed is not None and world.draw(st.booleans()):
+    if placed is not None:
         world.place(*placed)
 
 
 def check(data, steps):
     world = Replicas(data)
-    world.populate(data.draw(st.integers(1, 12)), data.draw(st.integers(3, 12)))
+    world.populate(data.draw(st.integers(2, 12)), data.draw(st.integers(4, 12)))
     policy = load_policy(data.draw(configurations()))
     chooser = Chooser(policy, world.store)
     for _ in range(data.draw(st.integers(1, steps))):
@@ -93,3 +109,24 @@ def test_classes_decide_as_a_full_evaluation_does(data):
 @given(st.data())
 def test_classes_decide_as_a_full_evaluation_does_for_long(data):
     check(data, 25)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_classes_notice_that_a_node_is_full(data):
+    """Soft spreading over nodes weighs by the number of nodes that fit, which pods that it does not count change as well."""
+    world = Replicas(data)
+    for i in range(data.draw(st.integers(3, 8))):
+        world.nodes[f"n{i}"] = fact_of(node(f"n{i}", ({"status": {"allocatable": {"pods": str(data.draw(st.integers(2, 5)))}}},)))
+        world.store.set_node(world.nodes[f"n{i}"])
+    constraint = spread(HOST, SOFT, data.draw(st.integers(1, 4)))
+    for i in range(data.draw(st.integers(1, 12))):
+        world.store.set_pod(fact_of(pod(f"r{i}", (labelled(app="x"),), data.draw(st.sampled_from(sorted(world.nodes))))))
+    waiting = fact_of(pod("w", (labelled(app="x"), constraint)))
+    world.store.set_pod(waiting)
+    policy = load_policy()
+    chooser = Chooser(policy, world.store)
+    for i in range(data.draw(st.integers(1, 10))):
+        choice = chooser.choose(waiting)
+        assert seen(world.store, choice) == expected(policy, world.store, attempt(policy, world.store, waiting))
+        world.store.set_pod(fact_of(pod(f"other{i}", (), data.draw(st.sampled_from(sorted(world.nodes))))))

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import ODD_FRAGMENTS, clusters, configurations
 
+from properties.clusters import ODD_FRAGMENTS, clusters, configurations
 from stowplan import explain, load_cluster, load_policy, simulate
 
 
@@ -38,8 +38,10 @@ def test_shuffled_input_gives_the_same_answers_in_many_clusters(data):
 def test_simulation_leaves_the_cluster_as_it_was(data):
     cluster = load_cluster(data.draw(clusters(odd=ODD_FRAGMENTS)))
     policy = load_policy(data.draw(configurations()))
-    first, order = simulate(policy, cluster).to_json(), list(cluster.pending)
+    facts, order = {kind: dict(kept) for kind, kept in cluster.facts.items()}, list(cluster.pending)
     before = explain(policy, cluster).to_json()
-    assert simulate(policy, cluster).to_json() == first
+    first = simulate(policy, cluster).to_json()
+    assert cluster.facts == facts
     assert list(cluster.pending) == order
+    assert simulate(policy, cluster).to_json() == first
     assert explain(policy, cluster).to_json() == before

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import ODD_FRAGMENTS, clusters, configurations
 
+from properties.clusters import ODD_FRAGMENTS, clusters, configurations
 from stowplan import load_cluster, load_policy
 from stowplan.plugins import IN_TREE
 from stowplan.plugins.plugin import ScoringError

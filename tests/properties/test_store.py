@@ -3,13 +3,14 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.clusters import configurations
+
+from properties.clusters import FACTS, configurations, node, pod
 from properties.events import NAMESPACE, World, fact_of
 from properties.snapshots import assert_equal, snapshot
-
 from stowplan import load_policy
+from stowplan.objects import Namespace
 from stowplan.policy.attempt import attempt
-from stowplan.state import Column, catalogue, label
+from stowplan.state import Column, Store, catalogue, label
 
 COLUMNS = [column for column in vars(catalogue).values() if isinstance(column, Column)]
 KEYS = ("topology.kubernetes.io/zone", "kubernetes.io/hostname", "disk")
@@ -19,8 +20,8 @@ def touch(store, policy):
     """Make columns, counters and domain tables, as decisions do."""
     for column in (*COLUMNS, *map(label, KEYS)):
         store.storage(column)
-    for pod in list(store.pending.values()):
-        attempt(policy, store, pod)
+    for waiting in list(store.pending.values()):
+        attempt(policy, store, waiting)
 
 
 def check(data, steps):
@@ -57,8 +58,24 @@ def test_forgetting_undoes_assuming_with_its_facts(data):
     world.set_fact()
     before = snapshot(world.store, world.store)
     pods = list(world.store.pending.values())
-    for pod in pods:
-        world.store.assume(pod, data.draw(st.sampled_from(sorted(world.nodes))), [fact_of(NAMESPACE)])
-    for pod in reversed(pods):
-        world.store.forget(pod)
+    for waiting in pods:
+        world.store.assume(waiting, data.draw(st.sampled_from(sorted(world.nodes))), [fact_of(NAMESPACE)])
+    for waiting in reversed(pods):
+        world.store.forget(waiting)
     assert snapshot(world.store, world.store) == before
+
+
+def test_what_a_confirmed_pod_did_is_not_undone_by_another_of_its_name():
+    store = Store()
+    old, new = fact_of(FACTS[0]), fact_of(NAMESPACE)
+    for item in (node("n1", ()), pod("p", ())):
+        store.add(fact_of(item))
+    store.set_fact(old)
+    store.assume(store.pending["default/p"], "n1", [new])
+    store.set_pod(fact_of(pod("p", (), "n1")))
+    store.remove_pod("default/p")
+    again = fact_of(pod("p", ()))
+    store.set_pod(again)
+    store.assume(again, "n1")
+    store.forget(again)
+    assert store.facts[Namespace]["web"] == new

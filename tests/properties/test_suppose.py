@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from properties.clusters import clusters, configurations, palettes, pod, pod_looks
 from properties.events import fact_of
-
 from stowplan import load_cluster, load_policy
 from stowplan.policy.evaluate import ask_all, filter_rows, open_pod
 from stowplan.state import Cluster, Store, Supposition

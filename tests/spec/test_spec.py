@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from spec.pages import answers, rewritten
 
 FOLDER = Path(__file__).parent

@@ -8,7 +8,7 @@ from typing import Any
 from stowplan.cel.errors import CelError, no_key, no_overload
 from stowplan.cel.library.convert import element, value_at
 from stowplan.cel.library.optional import look, of
-from stowplan.cel.values import NONE, Optional, kind_of
+from stowplan.cel.values import NONE, Optional, kind_of, lookup_key
 
 
 def get_field(name: str) -> Callable[[Any], Any]:
@@ -41,7 +41,7 @@ def has_field(name: str) -> Callable[[Any], bool]:
 
     def has(value: Any) -> bool:
         if isinstance(value, Mapping):
-            return name in value
+            return lookup_key(value, name) is not None
         return isinstance(value, Optional) and value.present and isinstance(value.value, Mapping) and name in value.value
 
     return has
@@ -62,5 +62,10 @@ def get_item(container: Any, key: Any) -> Any:
     if cls is Optional:
         return look(container, key)
     if isinstance(container, Mapping):
-        return value_at(container, key)
+        if type(key) is not str:
+            return value_at(container, key)
+        try:
+            return container[key]
+        except KeyError:
+            raise no_key(key) from None
     raise no_overload("_[_]", kind_of(container), kind_of(key))

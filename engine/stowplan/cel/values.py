@@ -78,9 +78,18 @@ class _Key:
     value: Any
 
 
+class Defaulting(dict[Any, Any]):
+    """A map in which every string key has a value, an empty map where none was put; `in` still tells them apart."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: Any) -> Any:
+        return {}
+
+
 _PLAIN: dict[type, str] = {
     type(None): "null_type", bool: "bool", int: "int", UInt: "uint", float: "double", str: "string", bytes: "bytes",
-    list: "list", tuple: "list", dict: "map",
+    list: "list", tuple: "list", dict: "map", Defaulting: "map",
 }  # fmt: skip
 
 
@@ -132,6 +141,13 @@ def find_key(mapping: Mapping[Any, Any], value: Any) -> Any:
     if cls is not int and cls is not UInt and cls is not float:
         return None
     return next((key for key in _same_number(value) if key in mapping), None)
+
+
+def lookup_key(mapping: Mapping[Any, Any], value: Any) -> Any:
+    """As find_key, for access: a defaulting map has every string key."""
+    if type(mapping) is Defaulting and type(value) is str:
+        return value
+    return find_key(mapping, value)
 
 
 def _same_number(value: Any) -> Iterator[Any]:

@@ -51,13 +51,23 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
 
 
 def _document(loaded: Inputs, subjects: list[Subject]) -> dict[str, Any]:
-    """The explanation of each pod, one after the other; `boundTo` marks those that run and were judged anew."""
-    from stowplan.cli.pods import pending
-    from stowplan.policy.explain import explain
+    """The explanation of each pod, one after the other; `boundTo` marks those that run and were judged anew.
 
+    `details` has what lies behind the rejections, by plugin.
+    """
+    from stowplan.cli.pods import pending
+    from stowplan.policy.attempt import attempt
+    from stowplan.policy.details import details
+    from stowplan.policy.explain import attempt_json, explain
+    from stowplan.policy.extenders import left_out_json
+
+    judged = []
     answer: dict[str, Any] = explain(loaded.policy, loaded.store, ()).to_json()
     for subject in subjects:
         with pending(loaded.store, subject):
-            found = explain(loaded.policy, loaded.store, [subject.pod.key]).to_json()["pods"]
-        answer["pods"] += [pod | ({"boundTo": subject.node} if subject.node else {}) for pod in found]
-    return answer
+            found = attempt(loaded.policy, loaded.store, loaded.store.pending[subject.pod.key])
+            pod = attempt_json(found, loaded.store)
+            more = details(loaded.policy, loaded.store, found)
+        judged += [found.pod] if found.skipped is None else []
+        answer["pods"].append(pod | ({"details": more} if more else {}) | ({"boundTo": subject.node} if subject.node else {}))
+    return answer | left_out_json(loaded.policy, judged)

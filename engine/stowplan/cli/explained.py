@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from stowplan.cli.output import Page
 from stowplan.cli.pods import Subject, pending
-from stowplan.cli.rejected import all_nodes, rejections
+from stowplan.cli.rejected import all_nodes, behind, rejections
 from stowplan.cli.scored import notes, requests, scores
+from stowplan.cli.simulated import evicts
+from stowplan.cli.unasked import unasked
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy
+from stowplan.policy.details import details
 from stowplan.policy.flip import Margin, margin, ranking, request_flips, weight_flips, written
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.unmet import LOOKED_AT, cheapest
@@ -79,6 +82,7 @@ def _explain(page: Page, case: Case, view: View) -> None:
         page.line(_decided(case))
         scores(page, profile, case.found, case.store, view.top)
     rejections(page, case.found, case.store, wide=view.wide)
+    behind(page, details(case.policy, case.store, case.found), wide=view.wide)
     if view.all_nodes:
         all_nodes(page, case.found, case.store, wide=view.wide)
     if case.fits:
@@ -87,6 +91,7 @@ def _explain(page: Page, case: Case, view: View) -> None:
         _unmet(page, case, view)
     for note in notes(profile, case.found):
         page.line(f"note: {note}")
+    unasked(page, case.policy, [case.found.pod])
 
 
 def _skipped(page: Page, case: Case) -> None:
@@ -123,8 +128,7 @@ def _verdict(page: Page, case: Case) -> None:
         page.line(f"{found.pod.key} is unschedulable (profile {found.profile})", bold=True, fg="red")
         page.line(f"  {found.message}")
         if found.preemption is not None and found.preemption.node is not None:
-            victims = ", ".join(victim.key for victim in found.preemption.victims)
-            page.line(f"  preemption would evict {victims} from {found.preemption.node}")
+            page.line(f"  {evicts(found.preemption)}")
         return
     total = "" if found.scoring is None or not len(found.scoring.totals) else f"total {found.scoring.totals.max()}, "
     feasible = f"{len(found.feasible)} of {len(case.store.nodes)} nodes feasible"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
@@ -12,6 +12,8 @@ from stowplan.state import Store
 
 REASONS = 6
 """Reasons that are shown unless all are asked for: what follows should still be on the first screen."""
+LINES, MOST_LINES = 5, 50
+"""Facts behind the rejections of one plugin that are shown, and that are shown if all are asked for."""
 NAMES = 3
 """Nodes that are named for each reason."""
 
@@ -32,6 +34,16 @@ def rejections(page: Page, found: Attempt, store: Store, *, wide: bool) -> None:
     page.table(table)
     if len(ordered) > REASONS and not wide:
         page.line(f"... and {len(ordered) - REASONS} rarer reasons (-o wide)")
+
+
+def behind(page: Page, details: Mapping[str, Sequence[str]], *, wide: bool) -> None:
+    """What plugins say about their rejections, a few lines of each."""
+    for plugin, lines in details.items():
+        for line in lines[: MOST_LINES if wide else LINES]:
+            page.line(f"  {plugin}: {line}")
+        rest = len(lines) - (MOST_LINES if wide else LINES)
+        if rest > 0:
+            page.line(f"  {plugin}: ... and {rest} more{'' if wide else ' (-o wide)'}")
 
 
 def _plugin(found: Attempt, status: Status) -> str:

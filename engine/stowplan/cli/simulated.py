@@ -8,14 +8,17 @@ import numpy as np
 
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
-from stowplan.loop.simulate import Placement, Simulation
+from stowplan.cli.unasked import unasked
+from stowplan.loop.simulate import VICTIMS_FATE, Placement, Simulation
 from stowplan.objects import Pod
 from stowplan.objects import show as quantity
+from stowplan.policy.preempt import Preemption
 from stowplan.state import Numbers
 
 FEW_NODES = 12
 """More nodes than that are not all shown unless asked for."""
 CHANGING_MOST = 10
+MOST_EVICTIONS = 20
 NAMES = 4
 """Pods that are named before the rest is counted."""
 ALWAYS = ("cpu", "memory", "pods")
@@ -27,10 +30,12 @@ def show(simulation: Simulation, *, wide: bool) -> None:
     """Print a simulation as tables."""
     page = Page()
     page.line(_summary(simulation), bold=True)
+    unasked(page, simulation.policy, simulation.tried)
     placed = [placement for placement in simulation.placements if placement.node is not None]
     if placed:
         page.heading("PLACEMENTS")
         page.table(_placements(simulation, placed, wide))
+    _evictions(page, simulation, wide)
     _unplaced(page, simulation.unplaced, wide)
     _skipped(page, [placement for placement in simulation.placements if placement.skipped is not None], wide)
     if simulation.nodes:
@@ -43,6 +48,8 @@ def _summary(simulation: Simulation) -> str:
     placed = sum(placement.node is not None for placement in simulation.placements)
     tail = [f"{unplaced} {'does' if unplaced == 1 else 'do'} not fit"] if unplaced else []
     tail += [f"{pods - placed - unplaced} not tried"] if pods - placed - unplaced else []
+    evicted = sum(len(placement.evicted) for placement in simulation.placements)
+    tail += [f"{evicted} {'pod' if evicted == 1 else 'pods'} evicted"] if evicted else []
     return "; ".join([f"{placed} of {pods} pending pods placed on {len(simulation.nodes)} nodes", *tail])
 
 
@@ -61,14 +68,30 @@ def _placements(simulation: Simulation, placed: Sequence[Placement], wide: bool)
     return table
 
 
+def _evictions(page: Page, simulation: Simulation, wide: bool) -> None:
+    """Who had to go, from where and for whom."""
+    evictions = list(simulation.evictions)
+    if not evictions:
+        return
+    page.heading(f"EVICTED ({VICTIMS_FATE})")
+    budgets = any(eviction.budget is not None for eviction in evictions)
+    table = Table(["POD", "PRIORITY", "NODE", "FOR", "PRIORITY", *(["BREAKS BUDGET"] if budgets else [])], right=frozenset({1, 4}))
+    for eviction in evictions[: None if wide else MOST_EVICTIONS]:
+        pod, preemptor, budget = eviction.pod, eviction.preemptor, eviction.budget
+        row = (pod.key, pod.spec.priority, eviction.node, preemptor.key, preemptor.spec.priority)
+        table.add(*row, *([budget.key if budget else ""] if budgets else []))
+    page.table(table)
+    if len(evictions) > MOST_EVICTIONS and not wide:
+        page.line(f"... and {len(evictions) - MOST_EVICTIONS} more (-o wide)")
+
+
 def _unplaced(page: Page, unplaced: Iterable[Placement], wide: bool) -> None:
     """Event messages, each once, with the pods that get it."""
     groups: dict[tuple[str, str], list[Pod]] = {}
     for placement in unplaced:
         evicted = ""
         if placement.preemption is not None and placement.preemption.victims:
-            victims = _names([victim.key for victim in placement.preemption.victims], NAMES)
-            evicted = f"preemption would evict {victims} from {placement.preemption.node}"
+            evicted = evicts(placement.preemption, done=bool(placement.evicted))
         groups.setdefault((placement.message or "", evicted), []).append(placement.pod)
     if groups:
         page.heading("UNSCHEDULABLE")
@@ -93,6 +116,15 @@ def _skipped(page: Page, skipped: Sequence[Placement], wide: bool) -> None:
     for why, keys in groups.items():
         table.add(_names(keys, len(keys) if wide else NAMES), why)
     page.table(table)
+
+
+def evicts(preemption: Preemption, *, done: bool = False) -> str:
+    """Who has to go, from where, and which disruption budgets that breaks."""
+    victims = _names([victim.key for victim in preemption.victims], NAMES)
+    said = "preemption has evicted" if done else "preemption would evict"
+    broken = preemption.chosen.broken if preemption.chosen is not None else {}
+    against = [f"{key} against PodDisruptionBudget {budget.key} ({budget.allowed} allowed)" for key, budget in broken.items()]
+    return f"{said} {victims} from {preemption.node}" + (f": {_names(against, NAMES)}" if against else "")
 
 
 def why_skipped(pod: Pod, skipped: str) -> str:

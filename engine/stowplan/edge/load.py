@@ -110,14 +110,14 @@ class _Loader:
     def _read_folder(self, folder: str, progress: Callable[[int], None] | None) -> None:
         files = sorted(path for path in Path(folder).rglob("*") if path.suffix in SUFFIXES and not path.is_dir())
         if not files:
-            self._fail(_error(f"{folder}: no *.json, *.yaml or *.yml file in this folder"))
+            self._fail(_error(f"{folder}: no *.json, *.yaml or *.yml file in this folder", Code.UNREADABLE))
         for file in files:
             self.read_path(str(file), progress)
 
     def _read(self, stream: BinaryIO, name: str, progress: Callable[[int], None] | None) -> None:
         try:
             if not read_dump(stream, name, self.take, progress):
-                self._fail(_error(f"{name}: the input is empty"))
+                self._fail(_error(f"{name}: the input is empty", Code.EMPTY))
         except BrokenTextError as error:
             self._fail(error.diagnostic)
 
@@ -189,9 +189,12 @@ class _Loader:
         for name, pods in sorted(self.store.strays.items()):
             first = min(pods)
             who = f"pod {first} is" if len(pods) == 1 else f"{len(pods)} pods ({first} is one) are"
-            self.report.warnings.append(_error(f"{who} bound to node {name}, which is not there", severity=Severity.WARNING))
-        if not self.store.nodes:
-            self.report.warnings.append(_error("there are no nodes", severity=Severity.WARNING))
+            self._warn(f"{who} bound to node {name}, which is not there")
+        if not self.store.nodes and not self.errors:  # else they may have been among what could not be read
+            self._warn("there are no nodes")
+
+    def _warn(self, text: str) -> None:
+        self.report.warnings.append(_error(text, Code.MISSING_NODE, severity=Severity.WARNING))
 
     def _fail(self, diagnostic: Diagnostic) -> None:
         self.errors.append(diagnostic)
@@ -223,7 +226,7 @@ def _object_error(error: ObjectError, place: Place | None) -> Diagnostic:
 
 def _input_error(path: str, error: OSError | ValueError) -> Diagnostic:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return _error(f"{path}: {reason[:1].lower()}{reason[1:]}")
+    return _error(f"{path}: {reason[:1].lower()}{reason[1:]}", Code.UNREADABLE)
 
 
 def _error(

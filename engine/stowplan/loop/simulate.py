@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.loop.queue import in_order
-from stowplan.objects import Pod
+from stowplan.loop.trial import Trial
+from stowplan.objects import DisruptionBudget, Pod
 from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.policy.explain import API_VERSION, profiles_json
+from stowplan.policy.extenders import left_out_json
 from stowplan.policy.preempt import Preemption
 from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store, collector_off
+
+
+class OnPreemption(enum.StrEnum):
+    """What a simulation does with a preemption: say what it would do, or carry it out."""
+
+    REPORT = "report"
+    APPLY = "apply"
+
+
+VICTIMS_FATE = "deleted at once, not scheduled again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +42,27 @@ class Placement:
     feasible: int
     message: str | None
     preemption: Preemption | None
-    """what preemption would do; it is reported, not carried out"""
+    """what preemption would do or, where there are `evicted` pods, has done before the pod was tried a second time"""
     tied: NDArray[np.uint8] | None
     """packed bits over the rows: nodes with the same, highest total"""
+    evicted: tuple[Pod, ...] = ()
+    """pods that had to go for this one, most important first; all of them from the preemption's node"""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that had to go, the node that it left, and the pod that took its place or tried to."""
+
+    pod: Pod
+    node: str
+    preemptor: Pod
+    budget: DisruptionBudget | None
+    """the disruption budget that this breaks"""
+
+    def to_json(self) -> dict[str, Any]:
+        """Keys and names; `brokenBudget` only where there is one."""
+        answer = {"pod": self.pod.key, "node": self.node, "preemptor": self.preemptor.key}
+        return answer | ({"brokenBudget": self.budget.key} if self.budget is not None else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +82,17 @@ class Simulation:
     nodes: tuple[str, ...]
     placements: tuple[Placement, ...]
     use: Use
+    on_preemption: OnPreemption = OnPreemption.REPORT
+
+    @property
+    def evictions(self) -> Iterator[Eviction]:
+        """Pods that were evicted, in the order in which that happened."""
+        for placement in self.placements:
+            done = placement.preemption
+            for victim in placement.evicted if done is not None and done.chosen is not None else ():
+                assert done is not None
+                assert done.chosen is not None
+                yield Eviction(victim, done.node or "", placement.pod, done.chosen.broken.get(victim.key))
 
     @property
     def unplaced(self) -> list[Placement]:
@@ -65,9 +107,21 @@ class Simulation:
         return sorted(self.nodes[row] for row in rows.tolist())
 
     def to_json(self) -> dict[str, Any]:
-        """`{"profiles": {...}, "sequence": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Simulation`."""
+        """`{"profiles": {...}, "sequence": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Simulation`.
+
+        Beside that, `preemption` says what became of victims, and `extenders`, if there are any, whose verdicts are left out.
+        """
         sequence = [self._placement_json(placement) for placement in self.placements]
-        return {"apiVersion": API_VERSION, "kind": "Simulation", "profiles": profiles_json(self.policy), "sequence": sequence}
+        answer = {"apiVersion": API_VERSION, "kind": "Simulation", "profiles": profiles_json(self.policy), "sequence": sequence}
+        answer["preemption"] = {"mode": self.on_preemption.value}
+        if self.on_preemption is OnPreemption.APPLY:
+            answer["preemption"] |= {"victims": VICTIMS_FATE, "evictions": [eviction.to_json() for eviction in self.evictions]}
+        return answer | left_out_json(self.policy, self.tried)
+
+    @property
+    def tried(self) -> list[Pod]:
+        """Pods that there is a verdict about."""
+        return [placement.pod for placement in self.placements if placement.skipped is None]
 
     def _placement_json(self, placement: Placement) -> dict[str, Any]:
         answer: dict[str, Any] = {"pod": placement.pod.key}
@@ -79,45 +133,76 @@ class Simulation:
             "feasible": placement.feasible,
             "message": placement.message,
             "preemption": placement.preemption and placement.preemption.to_json(),
+            "evicted": [pod.key for pod in placement.evicted],
         }
         return answer | {name: value for name, value in members.items() if value}
 
 
-def simulate(policy: Policy, cluster: Store, progress: Callable[[int, int], None] | None = None) -> Simulation:
-    """Place every pending pod; ties go to the first node by name. The cluster is as before when this returns.
+def simulate(
+    policy: Policy,
+    cluster: Store,
+    progress: Callable[[int, int], None] | None = None,
+    preemption: OnPreemption | str = OnPreemption.REPORT,
+) -> Simulation:
+    """Place every pending pod; ties go to the first node by name. The cluster is as before when this returns or raises.
 
-    `progress` is called with (pods done, pods in all) after each pod.
+    `progress` is called with (pods done, pods in all) after each pod. With `preemption` "apply", victims are deleted at
+    once and not scheduled again, and their preemptor is tried again at once, first on the node that it is then nominated
+    to. Pods that were tried before are not tried again. ValueError for another word.
     """
+    mode = OnPreemption(preemption)
     queue = in_order(policy, cluster.pending.values())
-    names = tuple(node.name for node in cluster.nodes)
-    waiting, before = list(cluster.pending.values()), amounts(cluster)
-    chooser = Chooser(policy, cluster)
+    names, before = tuple(node.name for node in cluster.nodes), amounts(cluster)
+    run = _Run(Chooser(policy, cluster), cluster, Trial(policy, cluster), mode)
     placements: list[Placement] = []
     try:
         with collector_off():
             for done, pod in enumerate(queue, 1):
-                placements.append(_place(chooser, cluster, names, pod))
+                placements.append(run.place(pod))
                 if progress is not None:
                     progress(done, len(queue))
         after = amounts(cluster)
     finally:
-        for placement in reversed(placements):  # a fact may have been replaced more than once
-            if placement.node is not None:
-                cluster.forget(placement.pod)
-        cluster.requeue(waiting)
+        run.trial.undo()
     view = Cluster(cluster)
     allocatable = {name: view[ALLOCATABLE][name].copy() for name in before}
-    return Simulation(policy, names, tuple(placements), Use(allocatable, before, after))
+    return Simulation(policy, names, tuple(placements), Use(allocatable, before, after), mode)
 
 
-def _place(chooser: Chooser, store: Store, names: tuple[str, ...], pod: Pod) -> Placement:
-    choice: Choice = chooser.choose(pod)
-    node = None if choice.row is None else names[choice.row]
-    if node is not None:
-        store.assume(pod, node, choice.facts)
-    return Placement(
-        pod, choice.skipped, node, choice.total, choice.feasible, choice.message, choice.preemption, _packed(choice.tied)
-    )
+@dataclass(slots=True)
+class _Run:
+    """One pod after the other."""
+
+    chooser: Chooser
+    store: Store
+    trial: Trial
+    mode: OnPreemption
+
+    def place(self, pod: Pod) -> Placement:
+        """Try a pod, twice if it may preempt, and bind it if it fits."""
+        now = self.store.pending[pod.key]  # it may have lost its nomination meanwhile
+        first = choice = self.chooser.choose(now)
+        evicted: tuple[Pod, ...] = ()
+        if self.mode is OnPreemption.APPLY:
+            done = first.preemption
+            if done is not None and done.node is not None and done.chosen is not None:
+                evicted = done.chosen.victims
+                now = self.trial.preempt(now, done.node, done.chosen)
+                choice = self.chooser.choose(now)
+            self._denominate(now, choice)
+        node = None if choice.row is None else self.store.nodes[choice.row].name
+        if node is not None:
+            self.trial.place(now, node, choice.facts)
+        reported = first.preemption if evicted else choice.preemption
+        tied = _packed(choice.tied)
+        return Placement(pod, choice.skipped, node, choice.total, choice.feasible, choice.message, reported, tied, evicted)
+
+    def _denominate(self, pod: Pod, choice: Choice) -> None:
+        """A pod that was tried in vain loses its nomination, unless it may not preempt or has just been given it."""
+        if choice.row is not None or choice.skipped is not None or not pod.nominated_node:
+            return
+        if choice.preemption is None or choice.preemption.hopeless:
+            self.trial.nominate(pod, "")
 
 
 def _packed(tied: Mask | None) -> NDArray[np.uint8] | None:

@@ -65,6 +65,7 @@ def resource_claim(item: wire_devices.ResourceClaim, metadata: wire_devices.Meta
         tuple(_constraint(c) for c in spec.constraints or ()),
         None if status.allocation is None else _allocation(status.allocation),
         deleting=metadata.deletion_timestamp is not None,
+        reserved=tuple(consumer.uid or "" for consumer in status.reserved_for or ()),
         controllers=tuple((o.name or "", o.uid or "") for o in metadata.owner_references or () if o.controller),
         extended=wire.texts(metadata.annotations).get(EXTENDED_CLAIM) == "true",
         conditions=frozenset(

@@ -230,6 +230,7 @@ class Allocation:
 class ResourceClaim:
     """A claim of devices.
 
+    reserved     uids of those that may use what it holds
     controllers  name and uid of the owners that control it
     extended     the scheduler made it for extended resources of a pod
     pending      allocated by a decision that is not carried out yet: other pods cannot use it before it is
@@ -245,6 +246,7 @@ class ResourceClaim:
     allocation: Allocation | None = None
     pending: bool = False
     deleting: bool = False
+    reserved: tuple[str, ...] = ()
     controllers: tuple[tuple[str, str], ...] = ()
     extended: bool = False
     conditions: frozenset[tuple[DeviceID, str]] = frozenset()

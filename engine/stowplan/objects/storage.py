@@ -41,6 +41,7 @@ class PersistentVolume:
     """A volume; equality is identity, since asks hold thousands of them. Its affinity is about labels alone.
 
     capacity   nano bytes
+    single     the label and value that its affinity wants, where that is all it wants, as local volumes do
     disk       the CSI volume it is, or that its in-tree source stands for
     migrated   its node affinity on nodes where that source has been migrated
     """
@@ -54,6 +55,7 @@ class PersistentVolume:
     attributes_class: str
     claim: ClaimKey | None
     affinity: NodeSelector | None
+    single: tuple[str, str] | None
     disk: Disk | None
     migrated: NodeSelector | None
     available: bool
@@ -272,7 +274,7 @@ def persistent_volume(item: wire_storage.PersistentVolume, metadata: wire_storag
     migrated = affinity
     if disk is not None and disk.plugin is not None and disk.plugin.topology:
         migrated = migrated_affinity(affinity, labels, disk.plugin.topology)
-    reference = spec.claim_ref
+    reference, required = spec.claim_ref, _volume_affinity(affinity)
     return PersistentVolume(
         metadata.name or "",
         labels,
@@ -282,7 +284,8 @@ def persistent_volume(item: wire_storage.PersistentVolume, metadata: wire_storag
         spec.volume_mode or "Filesystem",
         spec.volume_attributes_class_name or "",
         None if reference is None else ClaimKey(reference.namespace or "", reference.name or "", reference.uid or ""),
-        _volume_affinity(affinity),
+        required,
+        _single(required),
         disk,
         _volume_affinity(migrated),
         item.status is not None and item.status.phase == "Available",
@@ -302,6 +305,15 @@ def _volume_affinity(written: wire.NodeSelector | None) -> NodeSelector | None:
         return None
     selector = node_selector(written, "spec.nodeAffinity.required")
     return NodeSelector(tuple(NodeTerm(t.expressions or (_ANYTHING,), (), t.error) if t.fields else t for t in selector.terms))
+
+
+def _single(affinity: NodeSelector | None) -> tuple[str, str] | None:
+    terms = affinity.terms if affinity is not None else ()
+    if len(terms) != 1 or terms[0].error is not None or len(terms[0].expressions) != 1:
+        return None
+    wanted = terms[0].expressions[0]
+    value = next(iter(wanted.values), "")
+    return (wanted.key, value) if wanted == Requirement(wanted.key, frozenset({value})) else None
 
 
 def claim(item: wire_storage.PersistentVolumeClaim, metadata: wire_storage.Metadata, _: str) -> PersistentVolumeClaim:

@@ -109,8 +109,13 @@ class DeviceStatus(Wire, frozen=True):
     conditions: tuple[wire.Condition, ...] | None = None
 
 
+class Consumer(Wire, frozen=True):
+    uid: str | None = None
+
+
 class ClaimStatus(Wire, frozen=True):
     allocation: Allocation | None = None
+    reserved_for: tuple[Consumer, ...] | None = None
     devices: tuple[DeviceStatus, ...] | None = None
 
 

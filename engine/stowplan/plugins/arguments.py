@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from stowplan.objects import wire
-from stowplan.objects.errors import ObjectError
-from stowplan.objects.nodeselector import NodeSelector, PreferredTerm, node_selector, preferred_terms
-from stowplan.objects.qualified import key_faults
 from stowplan.text import ZERO_MEANS_DEFAULT, Int32, Kind, Path, Problem, parse_path, within
+
+if TYPE_CHECKING:
+    # imported where they are used: few files need them, and the room of objects takes longer to import than a file to check
+    from stowplan.objects import wire
+    from stowplan.objects.nodeselector import NodeSelector, PreferredTerm
 
 Problems: TypeAlias = Iterator[Problem]
 
@@ -276,6 +277,8 @@ class WrittenTerm:
 
     def wire(self) -> wire.NodeTerm:
         """The same as the object that node affinity is read from."""
+        from stowplan.objects import wire  # noqa: PLC0415
+
         return wire.NodeTerm(_expressions(self.match_expressions), _expressions(self.match_fields))
 
 
@@ -312,6 +315,9 @@ class WrittenNodeAffinityArgs:
         """The args with their selectors compiled. Raises ObjectError for an operator that does not exist."""
         if self.added_affinity is None:
             return NodeAffinityArgs()
+        from stowplan.objects import wire  # noqa: PLC0415
+        from stowplan.objects.nodeselector import node_selector, preferred_terms  # noqa: PLC0415
+
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
         preferred = self.added_affinity.preferred_during_scheduling_ignored_during_execution
         path = "addedAffinity.{}DuringSchedulingIgnoredDuringExecution"
@@ -343,14 +349,22 @@ def written_form(args: type[Args]) -> type[Any]:
 
 def finish(written: Any) -> tuple[Args, list[Problem]]:
     """The args of a decoded written form, and what is wrong with them."""
-    try:
-        args: Args = written.args() if isinstance(written, WrittenNodeAffinityArgs) else written
-    except ObjectError as error:
-        return NodeAffinityArgs(), [Problem(parse_path(error.path), Kind.UNSUPPORTED, error.message)]
+    args: Args = written
+    if isinstance(written, WrittenNodeAffinityArgs) and written.added_affinity is None:
+        args = NodeAffinityArgs()
+    elif isinstance(written, WrittenNodeAffinityArgs):
+        from stowplan.objects.errors import ObjectError  # noqa: PLC0415
+
+        try:
+            args = written.args()
+        except ObjectError as error:
+            return NodeAffinityArgs(), [Problem(parse_path(error.path), Kind.UNSUPPORTED, error.message)]
     return args, list(args.problems())
 
 
 def _expressions(written: tuple[LabelExpression, ...]) -> tuple[wire.Expression, ...]:
+    from stowplan.objects import wire  # noqa: PLC0415
+
     return tuple(wire.Expression(entry.key, entry.operator, entry.values) for entry in written)
 
 
@@ -369,6 +383,8 @@ def _range(path: Path, value: int, highest: int) -> Problems:
 
 
 def _label_name_problems(path: Path, name: str) -> Problems:
+    from stowplan.objects.qualified import key_faults  # noqa: PLC0415
+
     for fault in key_faults(name):
         yield _invalid(path, name, fault)
 

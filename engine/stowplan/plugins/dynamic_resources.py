@@ -5,6 +5,7 @@ refuses  a pod whose claims cannot be served anywhere
 rejects  a node without enough devices, or out of reach of devices that a claim holds
 scores   a node by how early in prioritised lists its devices come
 reserves the claims with the devices they get
+releases a claim whose devices are out of reach, once no node will do
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +47,7 @@ from stowplan.state.devices import (
 SELECTS: DeviceTest = unsupported
 """How CEL selectors are asked about a device."""
 
-TRIES_PER_SECOND = 250_000
+TRIES_PER_SECOND = 1_000_000
 """What a second of `filterTimeout` stands for: decisions know no clock, so a search ends after so many tried devices."""
 BEST_CHOICE = 8
 """Score of the first subrequest of a prioritised list; each one further down counts one less."""
@@ -72,6 +73,8 @@ class Ask:
     tries: int = 0
     stamp: int = 0
     """of the devices as they stand"""
+    idle: tuple[bool, ...] = ()
+    """by claim: nobody but the pod may use what it holds"""
 
     @property
     def searches(self) -> bool:
@@ -142,9 +145,10 @@ def asks(pod: Pod, args: DynamicResourcesArgs, cluster: Cluster) -> Ask | str:
         return NOTHING
     refusal = next((found for claim in claims if (found := refused(claim, devices)) is not None), None)
     tries = round(args.filter_timeout.total_seconds() * TRIES_PER_SECOND)
+    idle = tuple(claim.reserved in ((), (pod.uid,)) for claim in claims)
     if special is None:
-        return Ask(refusal, claims, tries=tries, stamp=devices.stamp)
-    return Ask(refusal, claims, special, extended, pod.spec.extended, tries, devices.stamp)
+        return Ask(refusal, claims, tries=tries, stamp=devices.stamp, idle=idle)
+    return Ask(refusal, claims, special, extended, pod.spec.extended, tries, devices.stamp, idle)
 
 
 def refused(claim: ResourceClaim, devices: Devices) -> Refusal | None:
@@ -340,6 +344,24 @@ def reach(picks: tuple[Pick, ...], node: Node) -> NodeSelector | None:
             expressions |= dict.fromkeys(term.expressions)
             fields |= dict.fromkeys(term.fields)
     return NodeSelector((NodeTerm(tuple(expressions), tuple(fields)),)) if expressions or fields else None
+
+
+def releases(ask: Ask | str, cluster: Cluster) -> str | None:
+    """What PostFilter does for a pod that no node takes, in kube-scheduler's words; None if nothing.
+
+    `cluster`: the rows that every filter before this one let pass. One of the claims that are out of reach there is given up,
+    else what an earlier attempt left for extended resources. Preemption is tried all the same.
+    """
+    if isinstance(ask, str) or ask.refusal is not None:
+        return None
+    judge = Judge(ask, cluster[DEVICES])
+    idle = [claim for claim, free in zip(ask.claims, ask.idle, strict=True) if free]
+    for row in cluster.asked.tolist() if idle else ():
+        node = cluster.node(row)
+        if judge.look(node).reason is UNAVAILABLE and not all(available(claim, node) for claim in idle):
+            return "deallocation of ResourceClaim completed"
+    left = ask.special is not None and ask.special.name != SPECIAL_CLAIM
+    return "deletion of ResourceClaim completed" if left else None
 
 
 PLUGIN = Plugin(

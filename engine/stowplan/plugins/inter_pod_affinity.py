@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.objects import Labels, Namespace, Pod, PodTerm, Selector
+from stowplan.plugins.affinity_details import details
 from stowplan.plugins.arguments import InterPodAffinityArgs
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
 from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Feasible, Held, Mask, Numbers
@@ -30,6 +31,11 @@ class Near:
 
     def holds(self, namespace: str, labels: Labels, *, terminating: bool) -> bool:  # noqa: ARG002 - terminating pods count
         return self.supposed(namespace, labels)
+
+    def __str__(self) -> str:
+        spaces = self.namespaces
+        where = "any namespace" if spaces is None else f"namespace {', '.join(sorted(spaces))}" if spaces else "no namespace"
+        return f"{self.selector} in {where}"
 
     def supposed(self, namespace: str, labels: Labels) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
@@ -87,6 +93,11 @@ class Ask:
     matches_itself: bool
     hard_weight: int
     ignore_preferred: bool
+
+    @property
+    def together(self) -> All:
+        """What a pod must meet to count for the required affinity: all of its terms."""
+        return All(tuple(wanted.test for wanted in self.affinity))
 
 
 def asks(pod: Pod, args: InterPodAffinityArgs, cluster: Cluster) -> Ask:
@@ -150,7 +161,7 @@ def lacking(ask: Ask, cluster: Cluster) -> Mask:
     unmet = np.zeros(cluster.size, dtype=np.bool_)
     if not ask.affinity:
         return unmet
-    count = cluster[MATCHING].count(All(tuple(wanted.test for wanted in ask.affinity)))
+    count = cluster[MATCHING].count(ask.together)
     unlabelled = np.zeros(cluster.size, dtype=np.bool_)
     somewhere = np.zeros(cluster.size, dtype=np.bool_)
     for wanted in ask.affinity:
@@ -198,6 +209,7 @@ PLUGIN = Plugin(
     reads=(MATCHING, TERMS, LABELS),
     asks=asks,
     rejects=rejects,
+    details=details,
     scores=scores,
     normalise=normalise,
     stateless={

@@ -93,7 +93,9 @@ def final(ask: Ask, cluster: Cluster) -> Mask:
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
-    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=unsupported if ask.devices else None))
+    parts = list(
+        shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=unsupported if ask.devices else None)
+    )
     if strategy.type == "RequestedToCapacityRatio":
         return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
     rate = least if strategy.type == "LeastAllocated" else most

@@ -47,6 +47,28 @@ class Refusal:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Some nodes by the label value that they share; `rows` are those of the store."""
+
+    name: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A fact behind rejections. With `areas` it is about nodes, and what other plugins say of them completes the sentence.
+
+    `text` is a sentence or, with areas, the rest of one that begins with their names: "holds the minimum at 0". `kind` is
+    what they are (zone). `remedies`: what would leave an area out, by the plugin that rejects all of it.
+    """
+
+    text: str
+    kind: str = ""
+    areas: tuple[Area, ...] = ()
+    remedies: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
 class ScoringError(Exception):
     """Scoring this pod fails for all nodes; the text is what kube-scheduler reports."""
 
@@ -90,6 +112,7 @@ class Plugin:
     final     (ask, cluster) -> rows whose rejection is final where that depends on the row
     scores    (ask, cluster, feasible) -> raw int64 score of each row. None: Skip at PreScore
     normalise raw scores to 0..100; absent: they are taken as they are
+    details   (ask, cluster) -> facts behind the rejections of the view's rows, all of which the plugin rejects
     reserves  (ask, cluster, row) -> facts as binding the pod to that row of the store will make them (a claimed volume)
     gate      (pod, cluster) -> why the pod may not enter the queue
     order     (pod) -> sort key of the queue, smallest first
@@ -110,8 +133,11 @@ class Plugin:
     normalise: Normalise | None = None
     stateless: Mapping[str, str] = field(default_factory=dict)
     """error of a point (`filter`, `preScore`, `score`, `reserve`, `postFilter`) where the one before, whose state it reads, has not run"""
+    unaided: frozenset[Reason] = frozenset()
+    """reasons that `filter` finds before it misses that state"""
     recalls: bool = False
     """scores and reserves what its own filter has found: nothing where the profile leaves that out; PreFilter prepares for all"""
+    details: Callable[[Any, Cluster], Iterable[Detail]] | None = None
     reserves: Callable[[Any, Cluster, int], Iterable[OtherFact]] | None = None
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from stowplan.objects import Labels, NodeSelector, Pod, Requirement, Selector, SpreadConstraint, Tolerations, Workload, conjunction
 from stowplan.plugins.arguments import DefaultConstraint, PodTopologySpreadArgs
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
+from stowplan.plugins.spread_details import details
 from stowplan.state import (
     IGNORED,
     LABELS,
@@ -228,6 +229,7 @@ PLUGIN = Plugin(
     reads=(MATCHING, LABELS, NAME, TAINTS),
     asks=asks,
     rejects=rejects,
+    details=details,
     scores=scores,
     normalise=normalise,
     stateless={

@@ -12,7 +12,7 @@ from stowplan.objects import Pod
 from stowplan.plugins.arguments import (
     DefaultPreemptionArgs,
 )
-from stowplan.plugins.plugin import FILTERS, Plugin
+from stowplan.plugins.plugin import Plugin
 from stowplan.state import Cluster, Feasible, Numbers
 
 

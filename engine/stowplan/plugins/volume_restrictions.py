@@ -67,4 +67,5 @@ PLUGIN = Plugin(
     refuses=refuses,
     rejects=rejects,
     stateless={"filter": 'cannot read "PreFilterVolumeRestrictions" from cycleState'},
+    unaided=frozenset({DISK_CONFLICT}),
 )

@@ -48,7 +48,7 @@ class Chooser:
         self._lookups = -1
         self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
-        self._failures: dict[int, tuple[tuple[int, int, int], Choice]] = {}
+        self._failures: dict[int, tuple[tuple[int, int, int, str], Choice]] = {}
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
@@ -104,7 +104,7 @@ class Chooser:
 
     def _failed(self, key: int, pod: Pod) -> Choice:
         """An unschedulable pod; its message is kept for as long as no pod or node moves."""
-        stamp = (self._store.epoch, len(self._store.log), pod.spec.priority)
+        stamp = (self._store.epoch, len(self._store.log), pod.spec.priority, pod.spec.preemption_policy)
         known = self._failures.get(key)
         if known is None or known[0] != stamp:
             known = self._failures[key] = (stamp, self._fully(pod))

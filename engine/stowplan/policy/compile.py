@@ -7,17 +7,19 @@ finding at the place where it was written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from stowplan import profile as written
-from stowplan.plugins import IN_TREE, Plugin
 from stowplan.plugins.arguments import ARGS, NodeResourcesFitArgs, finish, written_form
-from stowplan.policy.expand import Effective, expand, report
+from stowplan.policy.expand import Effective, Pluggable, expand, report
 from stowplan.profile import Configuration, Origin, PluginConfig, Table, Tree, plain
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
+
+if TYPE_CHECKING:
+    from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
 
 GROUP = "kubescheduler.config.k8s.io"
 FIT = "NodeResourcesFit"
@@ -56,40 +58,77 @@ class Policy:
     warnings: tuple[Diagnostic, ...]
 
 
-def load(source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] = IN_TREE) -> Policy:
+class Declared(Pluggable, Protocol):
+    """What must be known of a plugin to check what a file says about it: a `Plugin` or an outline of one."""
+
+    @property
+    def args(self) -> Callable[[], object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A configuration, and all findings in the order of the text. Without a configuration at least one is an error."""
+
+    configuration: Configuration | None
+    profiles: tuple[Profile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def load(
+    source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] | None = None, *, compat: bool = True
+) -> Policy:
     """The policy that a YAML or JSON text, a parsed document or (None) the default configuration describes.
 
-    Raises PolicyError with every finding if any of them is an error.
+    Raises PolicyError with every finding if any of them is an error. With `compat` that is exactly where kube-scheduler fails;
+    without, older versions are read as well and plugins of other projects are left out, with warnings.
     """
-    configuration, diagnostics = written.read(source)
+    return _policy(examine(source, _in_tree() if plugins is None else plugins, compat=compat))
+
+
+def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] | None = None) -> Policy:
+    """The policy of a configuration that was read without errors. Raises PolicyError with every finding."""
+    profiles, diagnostics = _compile(configuration, _in_tree() if plugins is None else plugins, True)
+    return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics)))
+
+
+def examine(
+    source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Declared], *, compat: bool = True
+) -> Examined:
+    """Everything that compiling a configuration finds out. If any of it is an error, the profiles are for messages only."""
+    configuration, diagnostics = written.read(source, compat=compat)
     if configuration is None:
-        raise PolicyError(diagnostics)
+        return Examined(None, (), _ordered(diagnostics))
     # what could not be read was replaced by a default, which is not to blame for what is wrong with it
     unread = {diagnostic.span for diagnostic in diagnostics if diagnostic.code is Code.WRONG_TYPE and diagnostic.span}
-    profiles, found = _compile(configuration, plugins)
-    return _policy(configuration, profiles, diagnostics + [d for d in found if d.span not in unread])
+    profiles, found = _compile(configuration, plugins, compat)
+    return Examined(configuration, tuple(profiles), _ordered(diagnostics + [d for d in found if d.span not in unread]))
 
 
-def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] = IN_TREE) -> Policy:
-    """The policy of a configuration that was read without errors. Raises PolicyError with every finding."""
-    profiles, diagnostics = _compile(configuration, plugins)
-    return _policy(configuration, profiles, diagnostics)
+def _in_tree() -> Sequence[Plugin]:
+    from stowplan.plugins import IN_TREE  # noqa: PLC0415 - evaluation code, which checking a file does not need
+
+    return IN_TREE
 
 
-def _policy(configuration: Configuration, profiles: list[Profile], diagnostics: list[Diagnostic]) -> Policy:
-    ordered = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
-    if has_errors(ordered):
-        raise PolicyError(ordered)
-    by_name = {profile.scheduler_name: profile for profile in profiles}
-    return Policy(MappingProxyType(by_name), configuration, tuple(ordered))
+def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(diagnostics, key=lambda d: d.span.start if d.span else -1))
 
 
-def _compile(configuration: Configuration, plugins: Sequence[Plugin]) -> tuple[list[Profile], list[Diagnostic]]:
+def _policy(examined: Examined) -> Policy:
+    if examined.configuration is None or has_errors(examined.diagnostics):
+        raise PolicyError(examined.diagnostics)
+    by_name = {profile.scheduler_name: profile for profile in examined.profiles}
+    return Policy(MappingProxyType(by_name), examined.configuration, examined.diagnostics)
+
+
+def _compile(
+    configuration: Configuration, plugins: Sequence[Declared], compat: bool
+) -> tuple[list[Profile], list[Diagnostic]]:
     diagnostics = [_left_out(extender.origin, i) for i, extender in enumerate(configuration.extenders)]
     ignored = tuple(r.name for e in configuration.extenders for r in e.managed_resources if r.ignored_by_scheduler)
     profiles = []
     for profile in configuration.profiles:
-        effective, found = expand(profile, plugins)
+        effective, found = expand(profile, plugins, compat=compat)
         arguments = _Arguments(profile, effective, plugins)
         args = arguments.read(ignored)
         diagnostics += found + arguments.diagnostics
@@ -100,7 +139,8 @@ def _compile(configuration: Configuration, plugins: Sequence[Plugin]) -> tuple[l
                 MappingProxyType(effective.points),
                 MappingProxyType(effective.weights),
                 MappingProxyType(args),
-                MappingProxyType({plugin.name: plugin for plugin in plugins if plugin.name in running}),
+                # outlines are enough to examine; a policy is compiled from plugins
+                MappingProxyType({plugin.name: cast("Plugin", plugin) for plugin in plugins if plugin.name in running}),
             )
         )
     return profiles, diagnostics + _queue_sort_differences(configuration, profiles)
@@ -133,7 +173,7 @@ def _queue_sort_differences(configuration: Configuration, profiles: list[Profile
 class _Arguments:
     """Reads the args of one profile's plugins."""
 
-    def __init__(self, profile: written.Profile, effective: Effective, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, profile: written.Profile, effective: Effective, plugins: Sequence[Declared]) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._profile = profile
         self._effective = effective

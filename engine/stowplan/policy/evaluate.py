@@ -155,9 +155,11 @@ def filter_rows(profile: Profile, opening: Opening, cluster: Cluster) -> Filteri
 
 def answer(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster) -> Rejections:
     """What one filter rejects; nothing where it has nothing to say."""
+    found = (plugin.rejects(ask, cluster) if plugin.rejects and ask is not None else None) or {}
     if (fault := lost_state(profile, plugin, "filter")) is not None:
-        return {Reason(fault, error=True): np.ones(cluster.size, dtype=np.bool_)}
-    return (plugin.rejects(ask, cluster) if plugin.rejects and ask is not None else None) or {}
+        found = {reason: mask for reason, mask in found.items() if reason in plugin.unaided}
+        return found | {Reason(fault, error=True): ~any_of(found, cluster.size)}
+    return found
 
 
 BEFORE = {"filter": "preFilter", "preScore": "preFilter", "reserve": "preFilter", "score": "preScore"}

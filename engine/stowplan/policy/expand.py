@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from stowplan.policy.names import misspelt, project_of, replacement
 from stowplan.profile import POINTS, PluginSet, Profile
 from stowplan.profile.decode import did_you_mean
 from stowplan.text import Code, Diagnostic, Path, Severity, show_path
@@ -55,9 +56,13 @@ class _Entry:
     path: Path
 
 
-def expand(profile: Profile, plugins: Sequence[Pluggable]) -> tuple[Effective, list[Diagnostic]]:
-    """The effective lists of a profile, and what is wrong with them; `plugins` are all that exist, in default order."""
-    return _Expansion(profile, plugins).run()
+def expand(profile: Profile, plugins: Sequence[Pluggable], *, compat: bool = True) -> tuple[Effective, list[Diagnostic]]:
+    """The effective lists of a profile, and what is wrong with them; `plugins` are all that exist, in default order.
+
+    A plugin that does not exist is an error, as it is to kube-scheduler. Without `compat` it is only a warning if it is likely
+    to be one of another project, which the user builds in and which is left out here.
+    """
+    return _Expansion(profile, plugins, compat).run()
 
 
 def interface(point: str) -> str:
@@ -65,16 +70,19 @@ def interface(point: str) -> str:
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 
-def report(profile: Profile, path: Path, code: Code, message: str, *notes: str) -> Diagnostic:
-    """An error at a path inside a profile."""
+def report(
+    profile: Profile, path: Path, code: Code, message: str, *notes: str, severity: Severity = Severity.ERROR
+) -> Diagnostic:
+    """A finding at a path inside a profile."""
     if profile.origin is None:
-        return Diagnostic(code, Severity.ERROR, message, None, show_path(path), notes)
-    return profile.origin.under(*path).diagnostic(code, message, Severity.ERROR, *notes)
+        return Diagnostic(code, severity, message, None, show_path(path), notes)
+    return profile.origin.under(*path).diagnostic(code, message, severity, *notes)
 
 
 class _Expansion:
-    def __init__(self, profile: Profile, plugins: Sequence[Pluggable]) -> None:
+    def __init__(self, profile: Profile, plugins: Sequence[Pluggable], compat: bool) -> None:
         self._profile = profile
+        self._compat = compat
         self._known = {plugin.name: plugin for plugin in plugins}
         self._sets = dict(profile.plugins.items())
         self._everywhere = _merged(self._sets[MULTI_POINT], [plugin for plugin in plugins if plugin.default])
@@ -104,7 +112,7 @@ class _Expansion:
         written = [e for p, s in self._sets.items() if p not in _NEVER_CHECKED_FOR_REMOVED for e in _entries(p, s)]
         written += [_Entry(config.name, 0, ("pluginConfig", index)) for index, config in enumerate(self._profile.plugin_config)]
         for entry in written:
-            if entry.name in REMOVED:
+            if entry.name in REMOVED and entry.name not in self._known:
                 message = f'Invalid value: "{entry.name}": {sentence}'
                 self._report(entry.path, Code.REMOVED_PLUGIN, message, "NodeVolumeLimits does its work")
 
@@ -113,10 +121,29 @@ class _Expansion:
             return True
         if entry.name in REMOVED and point not in _NEVER_CHECKED_FOR_REMOVED and MULTI_POINT not in entry.path:
             return False
-        guess = did_you_mean(entry.name, self._known) or "it is not one of kube-scheduler's own plugins"
-        message = f'{interface(point)} "{entry.name}" does not exist'
-        self._report((*entry.path, "name"), Code.NO_SUCH_PLUGIN, message, guess)
+        self._missing(entry, point)
         return False
+
+    def _missing(self, entry: _Entry, point: str) -> None:
+        """Report a plugin that does not exist; one of another project only once."""
+        message = f'{interface(point)} "{entry.name}" does not exist'
+        path: Path = (*entry.path, "name")
+        gone = replacement(entry.name)
+        guess = did_you_mean(entry.name, self._known)
+        owner = project_of(entry.name)
+        if gone:
+            self._report(path, Code.REMOVED_PLUGIN, message, gone)
+        elif self._compat or not entry.name or entry.name == "*" or misspelt(entry.name, self._known):
+            other = f"it belongs to {owner}" if owner else "it is not one of kube-scheduler's own plugins"
+            self._report(path, Code.NO_SUCH_PLUGIN, message, (None if owner else guess) or other)
+        elif entry.name not in self._blamed:
+            self._blamed.add(entry.name)
+            message = f'plugin "{entry.name}" is not part of kube-scheduler: explanations and simulations leave it out'
+            notes = [f"it belongs to {owner}" if owner else "a scheduler that has it built in accepts this"]
+            notes += [guess] if guess and not owner else []
+            self._diagnostics.append(
+                report(self._profile, path, Code.FOREIGN_PLUGIN, message, *notes, severity=Severity.WARNING)
+            )
 
     def _explicit(self, point: str) -> list[str]:
         """The names that a profile lists at a point itself (`updatePluginList`)."""
@@ -130,10 +157,16 @@ class _Expansion:
                 self._report(path, Code.WRONG_POINT, message, self._where(entry.name))
             elif entry.name in names:
                 message = f'plugin "{entry.name}" already registered as "{interface(point)}"'
-                self._report(path, Code.ENABLED_TWICE, message)
+                self._report(path, Code.ENABLED_TWICE, message, *self._first(point, entry))
             else:
                 names.append(entry.name)
         return names
+
+    def _first(self, point: str, entry: _Entry) -> list[str]:
+        """Where a plugin that is listed twice was listed first."""
+        earlier = next(other for other in _entries(point, self._sets[point]) if other.name == entry.name)
+        span = self._profile.origin.under(*earlier.path, "name").span if self._profile.origin else None
+        return [f"first enabled in line {span.line}"] if span else []
 
     def _where(self, name: str) -> str:
         points = [point for point in POINTS if point in self._known[name].points]

@@ -8,6 +8,7 @@ from typing import Any
 
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.extenders import left_out_json
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Numbers, Store
 
@@ -29,13 +30,16 @@ class Explanation:
             yield attempt(self.policy, self.store, self.store.pending[key])
 
     def to_json(self) -> dict[str, Any]:
-        """`{"profiles": {...}, "pods": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`."""
-        return {
-            "apiVersion": API_VERSION,
-            "kind": "Explanation",
-            "profiles": profiles_json(self.policy),
-            "pods": [attempt_json(found, self.store) for found in self],
-        }
+        """`{"profiles": {...}, "pods": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`.
+
+        Beside that, `extenders`, if there are any, says whose verdicts are left out.
+        """
+        pods, judged = [], []
+        for found in self:
+            pods.append(attempt_json(found, self.store))
+            judged += [found.pod] if found.skipped is None else []
+        answer = {"apiVersion": API_VERSION, "kind": "Explanation", "profiles": profiles_json(self.policy), "pods": pods}
+        return answer | left_out_json(self.policy, judged)
 
 
 def explain(policy: Policy, cluster: Store, pods: Iterable[str] | None = None) -> Explanation:

@@ -6,7 +6,7 @@ victims are spared rank by rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,10 +30,10 @@ TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Pods to evict from one node, most important first, and how many of them break a disruption budget."""
+    """Pods to evict from one node, most important first, and by key the disruption budgets that some of them break."""
 
     victims: tuple[Pod, ...]
-    violations: int
+    broken: Mapping[str, DisruptionBudget]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class Preemption:
     """nodes that cost the same, where there was a choice"""
     chosen: Candidate | None = None
     find_all: Callable[[], dict[str, Candidate]] = field(default=dict, repr=False)
+    hopeless: bool = False
+    """whether no node is a candidate: the pod then loses the node that it was nominated to"""
 
     @property
     def candidates(self) -> dict[str, Candidate]:
@@ -61,7 +63,7 @@ class Preemption:
     def to_json(self) -> dict[str, Any]:
         """In the shape of the goldens: empty members are left out."""
         candidates = {
-            node: {"victims": [pod.key for pod in candidate.victims], "pdbViolations": candidate.violations}
+            node: {"victims": [pod.key for pod in candidate.victims], "pdbViolations": len(candidate.broken)}
             for node, candidate in self.candidates.items()
         }
         members = {
@@ -124,7 +126,7 @@ def search(policy: Policy, store: Store, found: Attempt) -> Preemption:
     without = int((~have).sum())
     others = (NOT_HELPFUL, len(store.nodes) - without - len(refusals))
     reasons = [*refusals.reasons(), (NO_VICTIMS, without), others]
-    return Preemption(Code.UNSCHEDULABLE, f"preemption: {fit_error(len(store.nodes), reasons)}")
+    return Preemption(Code.UNSCHEDULABLE, f"preemption: {fit_error(len(store.nodes), reasons)}", hopeless=True)
 
 
 def _picked(store: Store, dry: Dry) -> Preemption:
@@ -148,17 +150,22 @@ def _candidate(dry: Dry, place: int) -> Candidate:
     return Candidate(*dry.victims(place))
 
 
-def violating(pods: Iterable[Pod], budgets: Iterable[DisruptionBudget]) -> set[str]:
-    """Keys of the pods whose eviction, in this order, exceeds a budget (filterPodsWithPDBViolation)."""
+def violating(pods: Iterable[Pod], budgets: Iterable[DisruptionBudget]) -> dict[str, DisruptionBudget]:
+    """The budgets that evictions exceed in this order, by key of the pod (filterPodsWithPDBViolation)."""
     budgets = list(budgets)
     left = {budget.key: budget.allowed for budget in budgets}
-    found = set()
+    found = {}
     for pod in pods:
         for budget in budgets:
-            if not len(pod.labels) or pod.name in budget.disrupted or not budget.covers(pod.namespace, pod.labels):
+            if not spends(pod, budget):
                 continue
             left[budget.key] -= 1
             if left[budget.key] < 0:
-                found.add(pod.key)
+                found[pod.key] = budget
                 break
     return found
+
+
+def spends(pod: Pod, budget: DisruptionBudget) -> bool:
+    """Whether evicting the pod counts against the budget."""
+    return len(pod.labels) > 0 and pod.name not in budget.disrupted and budget.covers(pod.namespace, pod.labels)

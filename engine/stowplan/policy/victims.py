@@ -6,12 +6,12 @@ disruption budget first, and within that the most important first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.objects import Pod
+from stowplan.objects import DisruptionBudget, Pod
 from stowplan.policy.compile import Policy
 from stowplan.policy.decision import Refusals
 from stowplan.policy.evaluate import filter_rows
@@ -29,8 +29,8 @@ class Dry:
         self._policy, self._store, self._found = policy, store, found
         self.rows = rows
 
-    def queue_up(self, breaking: Callable[[Sequence[Pod]], set[str]] | None) -> None:
-        """Order the less important pods of each row; `breaking` gives the keys whose eviction, in that order, breaks a budget."""
+    def queue_up(self, breaking: Callable[[Sequence[Pod]], Mapping[str, DisruptionBudget]] | None) -> None:
+        """Order the less important pods of each row; `breaking` gives, by key, the budgets that eviction in that order breaks."""
         ranks = Cluster(self._store, self.rows)[RANKS]
         self._kinds = ranks.kinds
         self._ranked = [ranks.pods[row] for row in self.rows.tolist()]  # these lists stay as they are when the store moves on
@@ -40,6 +40,8 @@ class Dry:
         self._order = np.minimum(first[:, None] + np.arange(width), width - 1)
         self._valid: Mask = np.arange(width) < (ranks.counts - first)[:, None]
         self._breaks: Mask = np.zeros_like(self._valid)
+        self._broken: dict[int, Mapping[str, DisruptionBudget]] = {}
+        """by row, where there are any"""
         for place, ranked in enumerate(self._ranked if breaking else ()):
             assert breaking is not None
             pods = ranked[first[place] :]
@@ -47,6 +49,8 @@ class Dry:
             breaks = [pod.key in keys for pod in pods]
             self._order[place, : len(pods)] = first[place] + np.argsort(np.logical_not(breaks), kind="stable")
             self._breaks[place, : len(keys)] = True
+            if keys:
+                self._broken[int(self.rows[place])] = keys
         self._codes = np.take_along_axis(ranks.codes, self._order, axis=1)
         self._priorities = np.take_along_axis(ranks.priorities, self._order, axis=1)
         self._starts = np.take_along_axis(ranks.starts, self._order, axis=1)
@@ -91,11 +95,13 @@ class Dry:
         ranked, order = self._ranked[place], self._order[place]
         return [ranked[order[i]] for i in self.gone[place].nonzero()[0].tolist()]
 
-    def victims(self, place: int) -> tuple[tuple[Pod, ...], int]:
-        """Pods to evict, most important first, and how many of them break a budget."""
+    def victims(self, place: int) -> tuple[tuple[Pod, ...], dict[str, DisruptionBudget]]:
+        """Pods to evict, most important first, and by key the budgets that some of them break."""
         evicted, breaks = self._evicted(place), self._breaks[place]
         mixed = breaks.any() and (self._valid[place] & ~breaks).any()
-        return tuple(sorted(evicted, key=importance) if mixed else evicted), int((self.gone[place] & breaks).sum())
+        victims = tuple(sorted(evicted, key=importance) if mixed else evicted)
+        broken = self._broken.get(int(self.rows[place]), {})
+        return victims, {pod.key: broken[pod.key] for pod in victims if pod.key in broken}
 
     def costs(self, places: NDArray[np.intp]) -> tuple[Numbers | NDArray[np.float64], ...]:
         """What upstream compares, least first: violations, highest priority, sum of priorities, number, start time."""

@@ -12,10 +12,12 @@ from stowplan.profile.model import (
     Profile,
 )
 from stowplan.profile.read import read
+from stowplan.profile.rules import RULES, Rule, RuleSet, Variable, params_of, rules_of
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse, plain
 
 __all__ = [
     "POINTS",
+    "RULES",
     "Configuration",
     "Extender",
     "Items",
@@ -26,11 +28,16 @@ __all__ = [
     "PluginSet",
     "Plugins",
     "Profile",
+    "Rule",
+    "RuleSet",
     "Table",
     "Tree",
+    "Variable",
     "decode",
     "from_plain",
+    "params_of",
     "parse",
     "plain",
     "read",
+    "rules_of",
 ]

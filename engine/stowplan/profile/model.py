@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from stowplan.profile.decode import camel
+from stowplan.profile.rules import Rule, Variable
 from stowplan.profile.yaml_tree import Origin, Tree, plain
 from stowplan.text import ZERO_MEANS_DEFAULT, Int32, written_as
 
@@ -109,6 +110,8 @@ class Profile:
     percentage_of_nodes_to_score: Int32 | None = None
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    rules: tuple[Rule, ...] = ()
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def args_of(self, name: str) -> Any:

@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from stowplan.profile.decode import decode, did_you_mean
+from stowplan.profile.migrate import migrate
 from stowplan.profile.model import Configuration
+from stowplan.profile.thaw import Memory, freeze, thaw
+from stowplan.profile.rules import RULES
 from stowplan.profile.validate import PERCENT, problems
+from stowplan.profile.versions import KUBERNETES, LAST_POLICY, POLICY, STOWPLAN, is_old, last_served
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
 from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 
-KUBERNETES = ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
-STOWPLAN = ("stowplan.io/v1alpha1", "SchedulerPolicy")
-
 _JITTER = 1.2  # client-go's JitterFactor, looked at when the elector is built
-_LAST_SERVED = {
-    "kubescheduler.config.k8s.io/v1beta2": "1.27",
-    "kubescheduler.config.k8s.io/v1beta3": "1.28",
-    "componentconfig/v1alpha1": "1.12",
-}
+_PLACEHOLDER = re.compile(r"@\w+@|\$\{?\w+\}?|<[\w-]+>|\{\{.*\}\}|REPLACE|CHANGE_?ME|TODO")
 
 
-def read(source: Source | Mapping[str, Any] | None) -> tuple[Configuration | None, list[Diagnostic]]:
+def read(
+    source: Source | Table | Mapping[str, Any] | None, *, compat: bool = True
+) -> tuple[Configuration | None, list[Diagnostic]]:
     """The configuration with defaults set, and everything wrong with it; None if it is not one at all.
 
-    A text is YAML or JSON; a mapping is an already parsed document and gives findings without positions; None is the
-    default configuration. A configuration that comes with errors is for further checks only.
+    A text is YAML or JSON; a tree is one that was read; a mapping is an already parsed document and gives findings without
+    positions; None is the default configuration. A configuration that comes with errors is for further checks only. With
+    `compat` an older apiVersion is refused, as kube-scheduler does; without, it is read, with a warning.
     """
     if source is None:
         return Configuration().with_defaults(), []
     tree: Tree | None
+    diagnostics: list[Diagnostic]
     if isinstance(source, Source):
         tree, diagnostics = parse(source)
+    elif isinstance(source, Table):
+        tree, diagnostics = source, []
     else:
         tree, diagnostics = from_plain(source), []
     if tree is None:
         return None, diagnostics
-    diagnostics += _wrong_object(tree)
-    if not isinstance(tree, Table) or any(d.code in (Code.NO_KIND, Code.UNKNOWN_KIND) for d in diagnostics):
+    wrong = _wrong_object(tree, compat)
+    diagnostics += wrong
+    if not isinstance(tree, Table) or (wrong and (compat or not _known_kind(tree))):
         return None, diagnostics
+    if not compat and is_old(_text_of(tree, "apiVersion"), _text_of(tree, "kind")):
+        tree, found = _migrated(tree)
+        diagnostics += found
     body, refused = _without_rules(tree)
     configuration, found = decode(Configuration, Origin(tree), body)
     configuration = configuration.with_defaults()
@@ -55,7 +63,12 @@ def _text_of(tree: Table, name: str) -> str:
     return leaf.value if isinstance(leaf, Leaf) and isinstance(leaf.value, str) else ""
 
 
-def _wrong_object(tree: Tree) -> list[Diagnostic]:
+def _known_kind(tree: Table) -> bool:
+    """Whether the object is meant to be a configuration, whatever else is wrong with it."""
+    return _text_of(tree, "kind") in ("", KUBERNETES[1], STOWPLAN[1], POLICY[1])
+
+
+def _wrong_object(tree: Tree, compat: bool) -> list[Diagnostic]:
     """Why the document is none of the kinds that are read here; nothing if it is."""
     origin = Origin(tree)
     if not isinstance(tree, Table):
@@ -65,42 +78,59 @@ def _wrong_object(tree: Tree) -> list[Diagnostic]:
     if missing:
         notes = [f'write "apiVersion: {KUBERNETES[0]}" and "kind: {KUBERNETES[1]}"']
         return [origin.diagnostic(Code.NO_KIND, f"{name} is missing", Severity.ERROR, *notes) for name in missing]
-    if (version, kind) in (KUBERNETES, STOWPLAN):
+    if (version, kind) in (KUBERNETES, STOWPLAN) or (not compat and is_old(version, kind)):
         return []
     message = f'no kind "{kind}" is registered for version "{version}"'
     known_kind = kind in (KUBERNETES[1], STOWPLAN[1])
-    return [
-        origin.under("apiVersion" if known_kind else "kind").diagnostic(
-            Code.UNKNOWN_KIND, message, Severity.ERROR, *_remedies(version, kind)
-        )
-    ]
+    place = origin.under("apiVersion" if known_kind else "kind")
+    return [place.diagnostic(Code.UNKNOWN_KIND, message, Severity.ERROR, *_remedies(version, kind))]
 
 
 def _remedies(version: str, kind: str) -> list[str]:
-    if version in _LAST_SERVED:
-        return [f"last served by kube-scheduler {_LAST_SERVED[version]}; convert the file to {KUBERNETES[0]}"]
-    if kind == "Policy":
-        return ["Policy files were read up to kube-scheduler 1.22"]
-    if kind == KUBERNETES[1]:
-        return [f"write {KUBERNETES[0]}"]
-    if kind == STOWPLAN[1]:
-        return [f"write {STOWPLAN[0]}"]
+    if kind == POLICY[1]:
+        return [f"Policy files were read up to kube-scheduler 1.{LAST_POLICY}; convert the file to {KUBERNETES[0]}"]
+    if is_old(version, kind):
+        last = f"last served by kube-scheduler 1.{last_served(version, kind)}"
+        return [f"{last}; convert the file to {KUBERNETES[0]}"]
+    if kind in (KUBERNETES[1], STOWPLAN[1]):
+        right = KUBERNETES[0] if kind == KUBERNETES[1] else STOWPLAN[0]
+        left = "a placeholder was left: " if _PLACEHOLDER.search(version) else ""
+        return [f"{left}write {right}"]
     guess = did_you_mean(kind, (KUBERNETES[1], STOWPLAN[1]))
     return [guess] if guess else [f"a configuration is a {KUBERNETES[1]} of {KUBERNETES[0]}"]
 
 
+def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
+    """An older object as the newest version, with a warning that lists what differs."""
+    version, kind = _text_of(tree, "apiVersion"), _text_of(tree, "kind")
+    memory: Memory = {}
+    data = thaw(tree, memory)
+    changes = migrate(data)
+    last = last_served(version, kind)
+    subject = f"{kind} files" if kind == POLICY[1] else f'version "{version}"'
+    message = f"{subject} were last read by kube-scheduler 1.{last}: `stowplan convert` makes {KUBERNETES[0]} of this"
+    place = Origin(tree).under("kind" if kind == POLICY[1] else "apiVersion")
+    found = [place.diagnostic(Code.OLD_VERSION, message, Severity.WARNING)]
+    for change in changes:
+        found.append(Origin(tree).under(*change.path).diagnostic(Code.CONVERTED, change.text, Severity.INFO))
+    frozen = freeze(data, memory, place.span)
+    assert isinstance(frozen, Table)
+    return frozen, found
+
+
 def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
-    """The fields that both kinds share, and an error for each rule list of a SchedulerPolicy."""
+    """The fields of the kind alone: rules in the profile itself are for a SchedulerPolicy, kube-scheduler refuses them."""
     body = tree.without("apiVersion", "kind")
     profiles = tree.fields.get("profiles")
-    if _text_of(tree, "kind") != STOWPLAN[1] or not isinstance(profiles, Items):
+    if _text_of(tree, "kind") == STOWPLAN[1] or not isinstance(profiles, Items):
         return body, []
     refused = []
     for index, profile in enumerate(profiles.items):
         for name in ("variables", "rules"):
             if isinstance(profile, Table) and name in profile.fields:
-                place = Origin(tree, ("profiles", index, name))
-                refused.append(place.diagnostic(Code.RULES, "rules are not supported yet in this version"))
+                message = f'unknown field "profiles[{index}].{name}"'
+                notes = (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}", f"or under the pluginConfig of {RULES}")
+                refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, profile.keys.get(name), "", notes))
     items = tuple(p.without("variables", "rules") if isinstance(p, Table) else p for p in profiles.items)
     fields = {**body.fields, "profiles": Items(items, profiles.span)}
     return Table(fields, body.keys, body.span), refused

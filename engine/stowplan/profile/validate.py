@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.objects.amounts import is_extended
-from stowplan.objects.qualified import key_faults
 from stowplan.profile.model import Configuration, Extender, LeaderElection, PluginSet, Profile
 from stowplan.text import Kind, Path, Problem
 
@@ -126,4 +124,8 @@ def _extenders(extenders: tuple[Extender, ...]) -> Iterator[Problem]:
 
 def _extended_resource_errors(name: str) -> list[str]:
     """What keeps a name from being that of an extended resource (`validateExtendedResourceName`)."""
+    # few files need these, and the room of objects takes longer to import than a file to check
+    from stowplan.objects.amounts import is_extended  # noqa: PLC0415
+    from stowplan.objects.qualified import key_faults  # noqa: PLC0415
+
     return key_faults(name) or ([] if is_extended(name) else ["is an invalid extended resource name"])

@@ -5,7 +5,7 @@ The column form of upstream's `volumeBinder.FindPodVolumes`: nodes differ in wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +96,8 @@ def plan(bound: Sequence[Bound], delayed: Sequence[Delayed], cluster: Cluster) -
     """The volumes of a pod on every row of the view."""
     no = np.zeros(cluster.size, dtype=np.bool_)
     made = Plan(no.copy(), no.copy(), no.copy(), no.copy())
+    if not cluster.size:
+        return made
     reach = _Reach(cluster)
     _check_bound(made, bound, reach)
     elsewhere = no.copy()
@@ -145,18 +147,43 @@ def _match(searching: Sequence[Delayed], reach: _Reach) -> Iterator[Static]:
             if volume.name not in numbers:
                 numbers[volume.name] = len(volumes)
                 volumes.append(volume)
-        chosen = np.full(reach.cluster.size, NOTHING, dtype=np.int64)
-        for volume in reversed(each.candidates):
-            number = numbers[volume.name]
-            chosen[_free(reach.rows(volume.affinity), number, taken)] = number
+        chosen = _first_fit([(numbers[volume.name], volume) for volume in each.candidates], taken, reach)
         everywhere = np.arange(reach.cluster.size, dtype=np.intp)
         for volume in reversed(each.reserved):  # taken where it can be reached, and nothing else will do where it cannot
             number = numbers[volume.name]
-            reached = reach.mask(volume.affinity)
             rows = _free(everywhere, number, taken)
-            chosen[rows] = np.where(reached[rows], number, NOTHING)
+            chosen[rows] = np.where(reach.mask(volume.affinity)[rows], number, NOTHING)
         taken.append(chosen)
         yield Static(each, volumes, chosen)
+
+
+def _first_fit(candidates: Sequence[tuple[int, PersistentVolume]], taken: Sequence[Numbers], reach: _Reach) -> Numbers:
+    """The first candidate that each row can reach and no other claim has taken there.
+
+    Of candidates that the same rows can reach, no more are looked at than there are claims: others cannot be chosen.
+    """
+    places: dict[tuple[str, str] | NodeSelector | None, list[int]] = {}
+    for place, (_, volume) in enumerate(candidates):
+        same = places.setdefault(volume.single or volume.affinity, [])
+        if len(same) <= len(taken):
+            same.append(place)
+    known = np.array([number for number, _ in candidates] + [NOTHING], dtype=np.int64)
+    best = np.full(reach.cluster.size, len(candidates), dtype=np.int64)
+    singles: dict[str, dict[str, list[int]]] = {}
+    for where, same in places.items():
+        if isinstance(where, tuple):
+            singles.setdefault(where[0], {})[where[1]] = same
+        else:
+            for place in same:
+                rows = _free(reach.rows(where), int(known[place]), taken)
+                best[rows] = np.minimum(best[rows], place)
+    for key, by_value in singles.items():
+        for depth in range(len(taken) + 1):
+            there = reach.by_value(key, {v: same[depth] for v, same in by_value.items() if depth < len(same)}, len(candidates))
+            for other in taken:
+                there[known[there] == other] = len(candidates)
+            np.minimum(best, there, out=best)
+    return known[best]
 
 
 def _free(rows: Rows, number: int, taken: Sequence[Numbers]) -> Rows:
@@ -199,13 +226,15 @@ def used_by_class(made: Plan) -> list[Used]:
     classes: dict[str, Used] = {}
     existing = np.zeros(size, dtype=np.bool_)
     for static in made.statics:
-        existing |= static.chosen != NOTHING
-        requested = whole(static.delayed.claim.requested or 0)
-        for number in np.unique(static.chosen[static.chosen != NOTHING]).tolist():
-            volume, rows = static.volumes[number], static.chosen == number
-            used = _class(classes, volume.storage_class, size)
-            used.requested[rows] += requested
-            used.capacity[rows] += whole(volume.capacity)
+        found = static.chosen != NOTHING
+        existing |= found
+        capacities = np.array([whole(volume.capacity) for volume in static.volumes], dtype=np.int64)
+        names = [volume.storage_class for volume in static.volumes]
+        for name in dict.fromkeys(names):
+            rows = found & np.array([other == name for other in names], dtype=np.bool_)[static.chosen]
+            used = _class(classes, name, size)
+            used.requested[rows] += whole(static.delayed.claim.requested or 0)
+            used.capacity[rows] += capacities[static.chosen[rows]]
             used.counts |= rows
     for dynamic in made.dynamics:
         used = _class(classes, dynamic.delayed.claim.storage_class, size)
@@ -235,13 +264,12 @@ def _topology(terms: Sequence[tuple[Requirement, ...]], cluster: Cluster) -> Mas
 
 
 class _Reach:
-    """From which rows volumes can be reached. Local volumes name one node each, so that is looked up, not compared."""
+    """From which rows volumes can be reached."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._everywhere: Rows = np.arange(cluster.size, dtype=np.intp)
-        self._by_value: dict[str, dict[str | None, Rows]] = {}
-        self._others: dict[NodeSelector, Rows] = {}
+        self._rows: dict[NodeSelector, Rows] = {}
 
     def mask(self, affinity: NodeSelector | None) -> Mask:
         mask = np.zeros(self.cluster.size, dtype=np.bool_)
@@ -252,31 +280,11 @@ class _Reach:
         """Numbers of the asked rows that meet a volume's node affinity."""
         if affinity is None:
             return self._everywhere
-        wanted = _single_value(affinity)
-        if wanted is not None:
-            return self._valued(wanted.key).get(next(iter(wanted.values)), self._everywhere[:0])
-        found = self._others.get(affinity)
+        found = self._rows.get(affinity)
         if found is None:
-            found = self._others[affinity] = np.flatnonzero(selected(affinity, self.cluster))
+            found = self._rows[affinity] = np.flatnonzero(selected(affinity, self.cluster))
         return found
 
-    def _valued(self, key: str) -> dict[str | None, Rows]:
-        """Rows by the value of a label."""
-        found = self._by_value.get(key)
-        if found is None:
-            coded = self.cluster[label(key)]
-            order = np.argsort(coded.codes, kind="stable")
-            codes, starts = np.unique(coded.codes[order], return_index=True)
-            parts = np.split(order, starts[1:])
-            found = {coded.values[code]: part for code, part in zip(codes.tolist(), parts, strict=False)}
-            self._by_value[key] = found
-        return found
-
-
-def _single_value(affinity: NodeSelector) -> Requirement | None:
-    """The one requirement of an affinity that wants one value of one label."""
-    if len(affinity.terms) != 1 or affinity.terms[0].error is not None or len(affinity.terms[0].expressions) != 1:
-        return None
-    wanted = affinity.terms[0].expressions[0]
-    plain = len(wanted.values) == 1 and not wanted.complement and not wanted.missing
-    return wanted if plain and wanted.above is None and wanted.below is None else None
+    def by_value(self, key: str, numbers: Mapping[str, int], absent: int) -> Numbers:
+        """The number that belongs to each row's value of a label: local volumes name one node each, so that is looked up."""
+        return self.cluster[label(key)].count(lambda value: absent if value is None else numbers.get(value, absent))

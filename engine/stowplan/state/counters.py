@@ -68,7 +68,7 @@ class DomainTable:
     """Sums of a counter by topology domain."""
 
     def __init__(self, counter: Counter, key: str, among: Among | None) -> None:
-        self._counter, self._key, self._among = counter, key, among
+        self._counter, self.key, self._among = counter, key, among
         self.version = 0
         self.epoch = -1
 
@@ -80,12 +80,12 @@ class DomainTable:
         store = self._counter.store
         size = len(store.nodes)
         cluster = Cluster(store)
-        labels = cluster[label(self._key)]
+        labels = cluster[label(self.key)]
         self.codes: Rows = np.where(labels.present(), labels.codes, -1)
         self.takes_part: Mask = self.codes >= 0
         if self._among is not None:
             self.takes_part = self.takes_part & self._among.mask(cluster)
-        self.source = labels.source
+        self.source, self.values = labels.source, labels.values
         rows = np.flatnonzero(self.takes_part)
         here = np.bincount(self.codes[rows], minlength=len(labels.values))
         self.present: Mask = here > 0
@@ -139,6 +139,10 @@ class Count:
             watch.depends(table)
             watch.tells_apart(table if table.unique else table.source)
         return Domains(self, table, self._cluster)
+
+    def on(self, rows: Rows) -> Numbers:
+        """Counts of some rows of the store, suppositions left aside."""
+        return self._counter.counts[rows]
 
     def here(self) -> Numbers:
         """Counts of the asked rows themselves."""
@@ -208,6 +212,40 @@ class Domains:
             return np.where(change != 0, own, smallest)
         others = np.where(alone & (codes == places[sums.argmin()]), second, smallest)
         return np.where(change != 0, np.minimum(own, others), smallest)
+
+    # What explanations show; suppositions are left aside
+
+    @property
+    def kind(self) -> str:
+        """What people call the domains: the label's key without its prefix."""
+        return self._table.key.rpartition("/")[2]
+
+    @property
+    def names(self) -> list[str]:
+        """Domain of each asked row that has one."""
+        codes = self._cluster.gather(self._table.codes)
+        return [self._table.values[code] or "" for code in codes[codes >= 0].tolist()]
+
+    def held(self) -> dict[str, int]:
+        """Count of every domain among the nodes that take part, by name."""
+        found = {self._table.values[code] or "": int(self._table.sums[code]) for code in self._table.present.nonzero()[0]}
+        return dict(sorted(found.items()))
+
+    def rows(self, name: str) -> Rows:
+        """Rows of the store in a domain, of the nodes that take part."""
+        here: Mask = (self._table.codes == self._table.values.index(name)) & self._table.takes_part
+        return here.nonzero()[0]
+
+    def holders(self, name: str) -> Rows:
+        """Those of the `rows` on which counted pods sit."""
+        rows = self.rows(name)
+        return rows[self._count.on(rows) > 0]
+
+    def left_out(self) -> dict[str, Rows]:
+        """Rows of the store by domain, of the domains of which no node takes part."""
+        codes = np.unique(self._table.codes[self._table.codes >= 0])
+        absent = [int(code) for code in codes.tolist() if not self._table.present[code]]
+        return dict(sorted((self._table.values[code] or "", (self._table.codes == code).nonzero()[0]) for code in absent))
 
     def distinct(self, feasible: Feasible, ignored: Mask) -> int:
         """Number of domains on feasible rows that are not ignored; rows without the label count as one more domain."""

@@ -8,7 +8,7 @@ anew from the same facts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,14 @@ V = TypeVar("V")
 
 class DuplicateNodeError(ValueError):
     """A node of this name is there already."""
+
+
+class Seat(NamedTuple):
+    """Where a pod sat: its node, the keys of all pods there in order, and the facts that its binding replaced."""
+
+    node: str
+    order: tuple[str, ...]
+    replaced: list[tuple[OtherFact, OtherFact | None]] | None
 
 
 class Store:
@@ -158,6 +166,7 @@ class Store:
 
     def remove_pod(self, key: str) -> None:
         """A pod is gone; an unknown key is ignored."""
+        self._replaced.pop(key, None)  # nothing is left to undo: another pod may get the name
         self._leave_queue(key)
         name = self._places.pop(key, None)
         if name is None:
@@ -183,17 +192,37 @@ class Store:
 
     def forget(self, pod: Pod) -> None:
         """Undo `assume`: the pod waits again, and the facts are what they were."""
+        replaced = self._replaced.pop(pod.key, [])
         self.remove_pod(pod.key)
         self._wait(pod)
-        for fact, old in reversed(self._replaced.pop(pod.key, [])):
+        for fact, old in reversed(replaced):
             if old is None:
                 self.remove_fact(type(fact), fact.key)
             else:
                 self.set_fact(old)
 
     def requeue(self, pods: Iterable[Pod]) -> None:
-        """Put pods that wait in this order, which is that of `pending`."""
-        self.pending = {pod.key: pod for pod in pods}
+        """Let these pods wait, in this order, and no others."""
+        self.pending, self.nominated = {}, {}
+        for pod in pods:
+            self._wait(pod)
+
+    def evict(self, pod: Pod) -> Seat:
+        """Remove a pod from its node, which exists. Undone by `put_back`, given what this returns."""
+        name, replaced = self._places[pod.key], self._replaced.get(pod.key)
+        seat = Seat(name, tuple(self.seats[self.row_of[name]]), replaced)
+        self.remove_pod(pod.key)
+        return seat
+
+    def put_back(self, pod: Pod, seat: Seat) -> None:
+        """Undo `evict`, once everything that came later on that node is undone: its pods stand in their old order again."""
+        self._places[pod.key] = seat.node
+        if seat.replaced:
+            self._replaced[pod.key] = seat.replaced
+        row = self.row_of[seat.node]
+        seats = self.seats[row] | {pod.key: pod}
+        self.seats[row] = {key: seats[key] for key in seat.order}
+        self._count(row, pod, 1)
 
     def place_of(self, key: str) -> str | None:
         """Name of the node a pod sits on, existing or not."""

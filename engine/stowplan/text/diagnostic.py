@@ -18,20 +18,29 @@ class Severity(enum.StrEnum):
 
 
 class Code(enum.StrEnum):
-    """Every kind of finding. A number is never given to another kind: users filter by it."""
+    """Every kind of finding. A number is never given to another kind: users filter by it.
 
-    # the text as such
-    SYNTAX = "STW001"
-    DUPLICATE_KEY = "STW002"
-    BAD_ALIAS = "STW003"
-    MORE_DOCUMENTS = "STW004"
-    NOT_A_MAPPING = "STW005"
-    # what kind of object it is
-    NO_KIND = "STW010"
-    UNKNOWN_KIND = "STW011"
-    # structure
+    1xx structure, 2xx meaning, 3xx expressions, 4xx hints.
+    """
+
     UNKNOWN_FIELD = "STW101"
     WRONG_TYPE = "STW102"
+    SYNTAX = "STW103"
+    DUPLICATE_KEY = "STW104"
+    BAD_ALIAS = "STW105"
+    MORE_DOCUMENTS = "STW106"
+    NOT_A_MAPPING = "STW107"
+    NO_KIND = "STW108"
+    UNKNOWN_KIND = "STW109"
+    OLD_VERSION = "STW110"
+    TEMPLATE = "STW111"
+    PLACEHOLDER = "STW112"
+    OTHER_OBJECT = "STW113"
+    WRAPPED = "STW114"
+    EMPTY = "STW115"
+    TOO_MANY = "STW116"
+    UNREADABLE = "STW117"
+    CONVERTED = "STW118"
     # values
     INVALID = "STW201"
     REQUIRED = "STW202"
@@ -39,22 +48,45 @@ class Code(enum.StrEnum):
     UNSUPPORTED = "STW204"
     FORBIDDEN = "STW205"
     # plugins of a profile
-    NO_SUCH_PLUGIN = "STW301"
-    WRONG_POINT = "STW302"
-    ENABLED_TWICE = "STW303"
-    QUEUE_SORT = "STW304"
-    NO_BIND = "STW305"
-    PLACEMENT_GENERATE = "STW306"
-    WEIGHT_OVERFLOW = "STW307"
-    REMOVED_PLUGIN = "STW308"
-    ARGS_KIND = "STW309"
-    NO_FIT_ARGS = "STW310"
-    # accepted, but worth knowing
-    UNUSED_ARGS = "STW401"
-    EXTENDER = "STW402"
-    NO_EFFECT = "STW403"
+    NO_SUCH_PLUGIN = "STW211"
+    WRONG_POINT = "STW212"
+    ENABLED_TWICE = "STW213"
+    QUEUE_SORT = "STW214"
+    NO_BIND = "STW215"
+    PLACEMENT_GENERATE = "STW216"
+    WEIGHT_OVERFLOW = "STW217"
+    REMOVED_PLUGIN = "STW218"
+    ARGS_KIND = "STW219"
+    NO_FIT_ARGS = "STW220"
+    FOREIGN_PLUGIN = "STW221"
+    MISSPELT = "STW222"
+    # accepted by kube-scheduler, and hardly meant
+    UNUSED_ARGS = "STW231"
+    EXTENDER = "STW232"
+    NO_EFFECT = "STW233"
+    ZERO_WEIGHT = "STW234"
+    POINTLESS_WEIGHT = "STW235"
+    NEGATIVE_WEIGHT = "STW236"
+    CORDONED = "STW237"
+    UNENFORCED = "STW238"
+    INERT = "STW239"
+    WEIGHT_RESET = "STW240"
+    NOT_SERVED = "STW241"
     # not in this version
-    RULES = "STW501"
+    RULES = "STW301"
+    # worth knowing
+    SMALL_SHARE = "STW401"
+    OPPOSED = "STW402"
+    DEFAULT_NAME = "STW403"
+    MISSING_NODE = "STW404"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of the text that mends a finding: `span` is replaced by `text`."""
+
+    span: Span
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +99,8 @@ class Diagnostic:
     span: Span | None = None
     path: str = ""
     notes: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    """changes that mend it without a doubt, if there are such"""
 
     @property
     def is_error(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,13 @@ class Source:
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def only(self, start: int, end: int) -> Source:
+        """The same text with blanks outside of `start` to `end`: a part of it to be read alone, its places unchanged."""
+        return Source(self.name, _VISIBLE.sub(" ", self.text[:start]) + self.text[start:end])
+
+
+_VISIBLE = re.compile(r"[^\n]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def test_the_error_reads_like_a_report():
     with pytest.raises(PolicyError) as raised:
         of("profiles:\n- plugins:\n    score: {enabled: [{name: NodeResourceFit}]}\n")
     assert str(raised.value) == (
-        'f.yaml:5:30: error[STW301]: profiles[0].plugins.score.enabled[0].name: ScorePlugin "NodeResourceFit" does not exist\n'
+        'f.yaml:5:30: error[STW211]: profiles[0].plugins.score.enabled[0].name: ScorePlugin "NodeResourceFit" does not exist\n'
         "  5 |     score: {enabled: [{name: NodeResourceFit}]}\n"
         "    |                              ^^^^^^^^^^^^^^^\n"
         '  note: did you mean "NodeResourcesFit"?'

@@ -216,7 +216,7 @@ def test_a_misspelt_name_comes_with_a_suggestion():
     _, diagnostics = of("score: {enabled: [{name: NodeResourceFit}, {name: NodeResourceTopologyMatch}]}")
     assert [(d.code, d.notes) for d in diagnostics] == [
         (Code.NO_SUCH_PLUGIN, ('did you mean "NodeResourcesFit"?',)),
-        (Code.NO_SUCH_PLUGIN, ("it is not one of kube-scheduler's own plugins",)),
+        (Code.NO_SUCH_PLUGIN, ("it belongs to scheduler-plugins (kubernetes-sigs)",)),
     ]
 
 

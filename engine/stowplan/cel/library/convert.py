@@ -9,7 +9,7 @@ from typing import Any
 
 from stowplan.cel.errors import CelError, no_key
 from stowplan.cel.overloads import declare
-from stowplan.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt, check_int, equal, find_key, from_key, kind_of, type_value
+from stowplan.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt, check_int, equal, find_key, from_key, kind_of, lookup_key, type_value
 
 _DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(?:inf|infinity|nan|[0-9_]*\.?[0-9_]*(?:e[+-]?[0-9_]+)?)", re.ASCII | re.IGNORECASE)
@@ -189,7 +189,7 @@ def element(items: Any, index: Any) -> Any:
 
 def value_at(mapping: Any, key: Any) -> Any:
     """`mapping[key]`."""
-    found = find_key(mapping, key)
+    found = lookup_key(mapping, key)
     if found is None:
         raise no_key(key if type(key) is not bool else str(key).lower())
     return mapping[found]

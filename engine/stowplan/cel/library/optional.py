@@ -8,7 +8,7 @@ from typing import Any
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.convert import as_index
 from stowplan.cel.overloads import declare
-from stowplan.cel.values import NONE, Duration, Optional, find_key, kind_of
+from stowplan.cel.values import NONE, Duration, Optional, kind_of, lookup_key
 
 
 def is_zero(value: Any) -> bool:
@@ -44,7 +44,7 @@ def look(container: Any, key: Any) -> Optional:
         position = as_index(key)
         return of(container[position]) if 0 <= position < len(container) else NONE
     if isinstance(container, Mapping):
-        found = find_key(container, key)
+        found = lookup_key(container, key)
         return NONE if found is None else of(container[found])
     raise no_overload("_[?_]", kind_of(container), kind_of(key))
 
@@ -53,9 +53,8 @@ def look_field(container: Any, field: str) -> Optional:
     """`container.?field`; none for what is no map."""
     if isinstance(container, Optional):
         return look_field(container.value, field) if container.present else NONE
-    if isinstance(container, Mapping) and field in container:
-        return of(container[field])
-    return NONE
+    found = lookup_key(container, field) if isinstance(container, Mapping) else None
+    return NONE if found is None else of(container[found])
 
 
 def _unwrap(items: Sequence[Any]) -> list[Any]:

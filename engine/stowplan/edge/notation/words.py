@@ -201,7 +201,9 @@ def _pin(item: Object, value: str) -> None:
 
 
 def _prefer(item: Object, value: str) -> None:
-    expressions, _, weight = value.rpartition(":")
+    expressions, colon, weight = value.rpartition(":")
+    if not colon:
+        raise WordError(f"{value or 'nothing'} is not expression:weight")
     preference = {"matchExpressions": [expression(part) for part in expressions.split(",")]}
     terms = inside(item, "spec", "affinity", "nodeAffinity").setdefault(PREFERRED, [])
     terms.append({"weight": number(weight), "preference": preference})

@@ -7,33 +7,23 @@ the pod, requests in the order of the claim, devices in the order of pools, slic
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stowplan.objects import Device, DeviceClass, DeviceID, DeviceRequest, ResourceClaim, ResourceSlice, Wanted
 from stowplan.state.devices.capacity import CapacityError, consumed, fits
 from stowplan.state.devices.constraints import Tracker
+from stowplan.state.devices.counters import Ledger
 from stowplan.state.devices.pools import Inventory, Pool
+from stowplan.state.devices.selectors import DeviceTest, SelectorError
 from stowplan.state.devices.taken import Taken
-
-DeviceTest = Callable[[str, Device], bool]
-"""(CEL expression, device) -> whether the device is selected. SelectorError if that cannot be said."""
 
 MOST_DEVICES = 32
 """Devices that one claim can hold (AllocationResultsMaxSize)."""
 
 
-class SelectorError(Exception):
-    """A CEL selector that fails; the text says how. `compiling`: for every device alike."""
-
-    def __init__(self, text: str, *, compiling: bool = False) -> None:
-        super().__init__(text)
-        self.compiling = compiling
-
-
-def unsupported(_expression: str, _device: Device) -> bool:
-    """Stands in where nothing can evaluate CEL: never guesses."""
-    raise SelectorError("CEL selector not supported yet", compiling=True)
+EASY = 1000
+"""Tries after which a search begins to remember what has failed."""
 
 
 class AllocationError(Exception):
@@ -119,8 +109,9 @@ class Search:
         """devices picked to be held alone, and by which claims"""
         self._parts: dict[DeviceID, list[Mapping[str, int]]] = {}
         """devices picked to be shared, and what is taken of them"""
-        self._counted: dict[tuple[Pool, tuple[str, str]], int] = {}
-        self._available: dict[Pool, dict[tuple[str, str], int]] = {}
+        self._ledger = Ledger(world.taken)
+        self._failed: dict[Hashable, tuple[_End, int]] = {}
+        """by state: how the search ended, and after how many tries"""
 
     def run(self) -> Picks | None:
         """Devices for all claims; None if there are not enough. AllocationError and SearchLimitError say what is wrong."""
@@ -194,6 +185,27 @@ class Search:
         return self._request(index, 0)
 
     def _request(self, index: int, number: int) -> _End:
+        """From this request on. What has failed once fails again in the same state: its tries count, nothing is done."""
+        if self._tried < EASY:
+            return self._serve(index, number)
+        state = self._state(index, number)
+        known = self._failed.get(state)
+        if known is not None:
+            self._count(known[1])
+            return known[0]
+        before = self._tried
+        end = self._serve(index, number)
+        self._failed[state] = (end, self._tried - before)
+        return end
+
+    def _state(self, index: int, number: int) -> Hashable:
+        """Everything that the search for the rest depends on."""
+        holders = frozenset((device, tuple(claims)) for device, claims in self._holders.items())
+        parts = frozenset((device, tuple(sorted(self._total(device).items()))) for device in self._parts)
+        values = tuple(tracker.state() for tracker in self._trackers[index]) if index < len(self._trackers) else ()
+        return index, number, len(self._picks[index]), holders, parts, self._ledger.state(), values
+
+    def _serve(self, index: int, number: int) -> _End:
         tasks = self._tasks[index]
         if number == len(tasks):
             end = self._next_claim(index + 1)
@@ -250,13 +262,16 @@ class Search:
 
     def _free(self, index: int, task: _Task, device: Device) -> bool:
         """Nobody has the device for himself; with admin access, this claim has not."""
-        self._tried += 1
-        if self._tried > self._world.tries > 0:
-            raise SearchLimitError
+        self._count(1)
         holders = self._holders.get(device.id)
         if task.wanted.admin:
             return not holders or index not in holders
         return not holders and not self._taken.whole(device.id)
+
+    def _count(self, tries: int) -> None:
+        self._tried += tries
+        if self._tried > self._world.tries > 0:
+            raise SearchLimitError
 
     def _selects(self, index: int, number: int, task: _Task, pool: Pool, device: Device) -> bool:
         key = (index, number, task.sub, device)
@@ -290,11 +305,11 @@ class Search:
 
     def _used(self, device: Device) -> Mapping[str, int]:
         """Capacity of a device that claims hold or that this search has picked."""
-        parts = self._parts.get(device.id)
-        if not parts:
-            return self._taken.used(device.id)
-        total = dict(self._taken.used(device.id))
-        for part in parts:
+        return self._total(device.id) if device.id in self._parts else self._taken.used(device.id)
+
+    def _total(self, device: DeviceID) -> dict[str, int]:
+        total = dict(self._taken.used(device))
+        for part in self._parts[device]:
             for name, amount in part.items():
                 total[name] = total.get(name, 0) + amount
         return total
@@ -307,7 +322,7 @@ class Search:
         if not (device.shared and task.wanted.admin) and not self._free(index, task, device):
             return False
         counts = self._counts(device)
-        if counts and not self._reserve(pool, device):
+        if counts and not self._ledger.reserve(pool, device):
             return False
         if any(not task.wanted.tolerations.tolerate(taint) for taint in self._world.inventory.taints(device)):
             return self._refused(pool, device, counts)
@@ -345,48 +360,19 @@ class Search:
             del held[device.id]
         self._relax(self._trackers[index], task)
         if self._counts(device):
-            self._charge(pool, device, -1)
+            self._ledger.charge(pool, device, -1)
 
     def _relax(self, trackers: Sequence[Tracker], task: _Task) -> None:
         for tracker in trackers:
             tracker.undo(task.request.name, task.sub)
 
-    def _refused(self, pool: Pool, device: Device, counts: bool) -> bool:
-        if counts:
-            self._charge(pool, device, -1)
-        return False
-
-    # Shared counters
-
     def _counts(self, device: Device) -> bool:
-        """Does one more claim on the device take from counters? Parts of a device take once."""
+        """Does one more claim on the device take from shared counters? Parts of a device take once."""
         if not device.counters:
             return False
         return not (device.shared and (self._taken.shared(device.id) or device.id in self._parts))
 
-    def _reserve(self, pool: Pool, device: Device) -> bool:
-        """Take what the device consumes, if no counter of the pool runs below zero."""
-        available = self._available.get(pool)
-        if available is None:
-            available = self._available[pool] = self._remaining(pool)
-        self._charge(pool, device, 1)
-        if all(left >= self._counted.get((pool, key), 0) for key, left in available.items()):
-            return True
-        self._charge(pool, device, -1)
+    def _refused(self, pool: Pool, device: Device, counts: bool) -> bool:
+        if counts:
+            self._ledger.charge(pool, device, -1)
         return False
-
-    def _remaining(self, pool: Pool) -> dict[tuple[str, str], int]:
-        """Counters of a pool less what devices in use consume; below zero if they are overdrawn."""
-        remaining = dict(pool.counters)
-        for device in (*(device for device, _ in pool.devices), *pool.elsewhere):
-            if device.counters and self._taken.at_all(device.id):
-                for name, taken in device.counters:
-                    for counter, amount in taken.items():
-                        remaining[name, counter] -= amount
-        return remaining
-
-    def _charge(self, pool: Pool, device: Device, sign: int) -> None:
-        for name, taken in device.counters:
-            for counter, amount in taken.items():
-                key = (pool, (name, counter))
-                self._counted[key] = self._counted.get(key, 0) + sign * amount

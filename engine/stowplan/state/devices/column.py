@@ -16,8 +16,9 @@ from stowplan.objects import (
     extended_classes,
 )
 from stowplan.state.columns import Column, Reach, Storage
-from stowplan.state.devices.allocator import DeviceTest, Picks, Search, World
+from stowplan.state.devices.allocator import Picks, Search, World
 from stowplan.state.devices.pools import Inventory, Pool, PoolID
+from stowplan.state.devices.selectors import DeviceTest
 from stowplan.state.devices.taken import Taken
 
 if TYPE_CHECKING:

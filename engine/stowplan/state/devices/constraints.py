@@ -35,6 +35,10 @@ class Tracker:
             return False
         return value not in self._values if self._constraint.distinct else value == self._values[0]
 
+    def state(self) -> object:
+        """What the answers of `accept` depend on."""
+        return frozenset(self._values if self._constraint.distinct else self._values[:1])
+
     def undo(self, request: str, subrequest: str) -> None:
         """Take back the last device."""
         if self.covers(request, subrequest):

@@ -13,8 +13,8 @@ import numpy as np
 from stowplan.objects import Amounts, DeviceClass, Node, is_dra_extended
 from stowplan.state.cluster import Cluster
 from stowplan.state.columns import Numbers
-from stowplan.state.devices.allocator import DeviceTest, SelectorError
 from stowplan.state.devices.column import DEVICES, Devices
+from stowplan.state.devices.selectors import DeviceTest, SelectorError
 
 
 def device_stamp(resources: Iterable[str], requests: Amounts, cluster: Cluster) -> int:
