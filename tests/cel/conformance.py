@@ -17,7 +17,7 @@ from stowplan.cel.kinds import DYN
 from stowplan.cel.overloads import declare
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from tagged import decode, encode, normal  # noqa: E402  (the folder is no package)
+from tagged import decode, encode, normal
 
 EXCEPTIONS = pathlib.Path(__file__).with_name("exceptions.txt")
 _UNKNOWN = ("undeclared reference", "unbound function")
@@ -40,15 +40,14 @@ def environment(test, dialect):
     for entry in test.get("type_env") or []:
         if "type" in entry:
             variables[entry["name"]] = parse_type(entry["type"])
-        for overload in entry.get("overloads", []):
-            extra.append(_overload(entry["name"], overload))
+        extra += [_overload(entry["name"], overload) for overload in entry.get("overloads", [])]
     for name in test.get("bindings") or {}:
         variables.setdefault(name, DYN)
     return Environment(variables, dialect, tuple(extra), test.get("container", ""))
 
 
 def _overload(name, overload):
-    params = [param for param in overload["params"]]
+    params = list(overload["params"])
     receiver = f"{params.pop(0)}." if overload["member"] else ""
     return declare(f"{receiver}{name}({', '.join(params)}) -> {overload['result']}", lambda *_: None)
 

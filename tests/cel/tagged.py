@@ -28,7 +28,7 @@ def decode(tagged):
     return simple.get(tag, lambda value: value)(body)
 
 
-def encode(value):
+def encode(value):  # noqa: PLR0911 - a line a type
     """The tagged form of a value; maps are ordered by the text of their keys."""
     kind = kind_of(value)
     if kind == "null_type":

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from properties.clusters import (
-    HOST,
     ODD_FRAGMENTS,
-    SOFT,
     STORAGE,
+    TOPOLOGY_FRAGMENTS,
+    ZONE,
     configurations,
     labelled,
     node,
@@ -16,7 +16,6 @@ from properties.clusters import (
     palettes,
     pod,
     pod_looks,
-    spread,
 )
 from properties.events import World, fact_of
 from stowplan import load_policy
@@ -111,22 +110,23 @@ def test_classes_decide_as_a_full_evaluation_does_for_long(data):
     check(data, 25)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.data())
-def test_classes_notice_that_a_node_is_full(data):
-    """Soft spreading over nodes weighs by the number of nodes that fit, which pods that it does not count change as well."""
+def test_classes_notice_what_other_pods_change(data):
+    """Counts of domains, and the number of nodes that fit: both change with pods that are placed past the class."""
     world = Replicas(data)
-    for i in range(data.draw(st.integers(3, 8))):
-        world.nodes[f"n{i}"] = fact_of(node(f"n{i}", ({"status": {"allocatable": {"pods": str(data.draw(st.integers(2, 5)))}}},)))
+    for i in range(data.draw(st.integers(4, 8))):
+        room = {"status": {"allocatable": {"pods": data.draw(st.sampled_from(["1", "2", "30"]))}}}
+        world.nodes[f"n{i}"] = fact_of(node(f"n{i}", (room, {"metadata": {"labels": {ZONE: data.draw(st.sampled_from("abc"))}}})))
         world.store.set_node(world.nodes[f"n{i}"])
-    constraint = spread(HOST, SOFT, data.draw(st.integers(1, 4)))
-    for i in range(data.draw(st.integers(1, 12))):
-        world.store.set_pod(fact_of(pod(f"r{i}", (labelled(app="x"),), data.draw(st.sampled_from(sorted(world.nodes))))))
-    waiting = fact_of(pod("w", (labelled(app="x"), constraint)))
+    names, looks = st.sampled_from(sorted(world.nodes)), st.sampled_from([(), (labelled(app="x"),), (labelled(app="y"),)])
+    for i in range(data.draw(st.integers(0, 15))):
+        world.store.set_pod(fact_of(pod(f"r{i}", data.draw(looks), data.draw(names))))
+    waiting = fact_of(pod("w", (labelled(app="x"), data.draw(st.sampled_from(TOPOLOGY_FRAGMENTS)))))
     world.store.set_pod(waiting)
     policy = load_policy()
     chooser = Chooser(policy, world.store)
-    for i in range(data.draw(st.integers(1, 10))):
+    for i in range(10):
         choice = chooser.choose(waiting)
         assert seen(world.store, choice) == expected(policy, world.store, attempt(policy, world.store, waiting))
-        world.store.set_pod(fact_of(pod(f"other{i}", (), data.draw(st.sampled_from(sorted(world.nodes))))))
+        world.store.set_pod(fact_of(pod(f"other{i}", data.draw(looks), data.draw(names))))

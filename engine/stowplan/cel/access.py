@@ -42,6 +42,8 @@ def has_field(name: str) -> Callable[[Any], bool]:
     def has(value: Any) -> bool:
         if isinstance(value, Mapping):
             return lookup_key(value, name) is not None
+        if isinstance(value, (list, tuple)):
+            raise CelError("unsupported index type 'string' in list")
         return isinstance(value, Optional) and value.present and isinstance(value.value, Mapping) and name in value.value
 
     return has

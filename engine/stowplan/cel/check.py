@@ -216,7 +216,7 @@ class _Checker:
     def choice(self, node: Choice) -> Type:
         self.wants(node.condition, BOOL, self.visit(node.condition))
         then, otherwise = self.visit(node.then), self.visit(node.otherwise)
-        joined = self.inference.join(self.now(then), self.now(otherwise))
+        joined = self.inference.join(self.now(otherwise), self.now(then))
         if joined is None:
             self.faults.branches(node, self.now(then), self.now(otherwise))
             return DYN
@@ -303,7 +303,10 @@ class _Checker:
             return self.now(entry)
         if self.now(body).is_param:
             self.inference.fits([body], [kinds.INT])  # the first type that can be ordered, as upstream
-        self.faults.sorting(node, self.now(self.result.types[node.source]), self.now(body))
+        source, sort_key = self.now(self.result.types[node.source]), self.now(body)
+        self.faults.sorting(node, source, sort_key)
+        if is_dyn(source):
+            return DYN if is_dyn(sort_key) else list_of(self.inference.fresh())
         return list_of(element)
 
     def bind(self, node: Bind) -> Type:
@@ -325,5 +328,3 @@ class _Checker:
         result = optional_of(self.inference.fresh())
         self.wants(node.body, result, body)
         return DYN if is_dyn(self.now(body)) else self.now(result)
-
-

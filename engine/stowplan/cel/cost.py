@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowplan.cel.tree import Bind, Call, Choice, Const, Fold, ListOf, Logic, MapOf, Message, Node, Select
 
-_MAKE = {ListOf: 10, MapOf: 30, Message: 40}
+MAKE: dict[type[Node], int] = {ListOf: 10, MapOf: 30, Message: 40}
 _LOOP = {"all": 3, "exists": 4, "exists_one": 4, "filter": 13, "map": 13, "transformList": 13}
 
 
@@ -16,7 +16,7 @@ def steps(node: Node) -> int:
         return steps(node.condition) + max(steps(node.then), steps(node.otherwise))
     if isinstance(node, Fold):
         return steps(node.source) + 1
-    own = _MAKE.get(type(node), 1)
+    own = MAKE.get(type(node), 1)
     if isinstance(node, (Logic, Bind)) or (isinstance(node, Select) and node.test):
         own = 0
     if isinstance(node, Call) and node.function == "_[_]":
@@ -24,7 +24,12 @@ def steps(node: Node) -> int:
     return own + sum(map(steps, node.children()))
 
 
+def loop_units(fold: Fold) -> int:
+    """Units of one step of a loop besides what its body costs."""
+    return _LOOP.get(fold.kind, 13)
+
+
 def work(fold: Fold) -> int:
     """Units of one step of a loop."""
-    units = _LOOP.get(fold.kind, 13) + steps(fold.body)
+    units = loop_units(fold) + steps(fold.body)
     return units if fold.where is None else units + steps(fold.where)

@@ -110,6 +110,8 @@ class Environment:
     extra: tuple[Overload, ...] = ()
     container: str = ""
     cost_limit: int = COST_LIMIT
+    estimate_limit: int | None = None  # refuse what may cost more; None: leave it to the budget while running
+    sizes: Mapping[tuple[str, ...], int] = field(default_factory=dict)  # greatest lengths by path, for estimates
 
     @property
     def functions(self) -> dict[tuple[str, bool], Function]:

@@ -66,7 +66,9 @@ class Faults:
             self.no_overload(node, other, [now(kind) for kind in types], node.target is not None)
             return
         member = node.target is not None
-        names = [name for name, is_member in self.env.functions if is_member == member and not name.startswith(("_", "@", "!", "-"))]
+        names = [
+            name for name, is_member in self.env.functions if is_member == member and not name.startswith(("_", "@", "!", "-"))
+        ]
         self.add(node.at, node.at + 1, f"undeclared reference to '{node.function}'{suggestion(node.function, names)}", field=True)
 
     def no_overload(self, node: Call, function: Function, types: list[Type], member: bool) -> None:
@@ -111,6 +113,8 @@ def mixed_literals(checked: Checked) -> None:
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function == "format" and node.target is not None:
             exempt.update(part for arg in node.args for part in walk(arg))
+        elif isinstance(node, Call) and node.function in ("greatest", "least"):
+            exempt.update(node.args)  # a list that nobody wrote
     for node in walk(checked.root):
         if node in exempt:
             continue

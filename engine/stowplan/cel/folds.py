@@ -14,9 +14,11 @@ from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.lists import sort_by
 from stowplan.cel.meter import exceeded
 from stowplan.cel.values import as_key, find_key, from_key, kind_of
+from stowplan.cel.walk import elements
 
 Frame = list[Any]
 Step = Callable[[Frame], Any]
+_PAUSE = 100  # steps between two looks at whether to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Loop:
         """Sets the names in the frame for every element in turn, and pays for it."""
         source = self.source(frame)
         meter, units = frame[0], self.units
-        for names in _elements(source, len(self.slots)):
+        for count, names in enumerate(elements(source, len(self.slots)), 1):
+            if not count % _PAUSE:
+                meter.pause()
             meter.left -= units
             if meter.left < 0:
                 raise exceeded()
@@ -51,16 +55,6 @@ def boolean(value: Any) -> bool:
     if value is True or value is False:
         return bool(value)
     raise no_overload("_&&_", kind_of(value))
-
-
-def _elements(source: Any, names: int) -> Iterator[tuple[Any, ...]]:
-    if isinstance(source, (list, tuple)):
-        return iter(enumerate(source)) if names == 2 else ((value,) for value in source)
-    if isinstance(source, Mapping):
-        if names == 2:
-            return ((from_key(key), value) for key, value in source.items())
-        return ((from_key(key),) for key in source)
-    raise CelError(f"no such overload: cannot walk a value of type '{kind_of(source)}'")
 
 
 def logic(terms: list[Step], *, dominant: bool) -> Step:

@@ -56,7 +56,7 @@ class Inference:
         """The more general of two types that fit each other, else None."""
         return _general(previous, current) if self.fits([previous], [current]) else None
 
-    def _assignable(self, a: Type, b: Type) -> bool:
+    def _assignable(self, a: Type, b: Type) -> bool:  # noqa: PLR0911 - the rules in their order
         if b.is_param:
             valid, bound = self._substitute(a, b)
             if valid or bound:

@@ -41,7 +41,9 @@ _BODIES = {
     for raw in (False, True)
     for quote in ("'", '"', "'''", '"""')
 }
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|)", re.ASCII)
+_ESCAPE = re.compile(
+    r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|)", re.ASCII
+)
 _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -65,7 +67,7 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def _token(text: str, match: re.Match[str], kind: str) -> Token:
+def _token(text: str, match: re.Match[str], kind: str) -> Token:  # noqa: PLR0911 - a line a kind
     start, end, written = match.start(), match.end(), match.group()
     if kind == "string":
         return _string(text, match)
@@ -89,7 +91,7 @@ def _number(written: str, start: int, end: int) -> Token:
     unsigned = written[-1] in "uU"
     digits = written[:-1] if unsigned else written
     most = UINT_MAX if unsigned else INT_MAX + 1  # one more, for a minus sign in front
-    value = int(digits[2:], 16) if digits[:2] == "0x" else int(digits[-400:])
+    value = int(digits, 16) if digits[:2] == "0x" else int(digits[-400:])
     if len(digits) > 300 or value > most:
         raise RefusedError(f"invalid {'uint' if unsigned else 'int'} literal: it does not fit 64 bits", start, end)
     return Token("uint" if unsigned else "int", written, start, end, UInt(value) if unsigned else value)

@@ -23,7 +23,10 @@ _TAKES = {  # which types a clause of format() takes, and how its message goes
     "x": (_NUMBERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
     "X": (_NUMBERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex"),
 }
-_SHOWN = frozenset("string bool bytes int uint double map list type duration timestamp null_type".split())
+_SHOWN_TEXT = "string clause can only be used on plain values, maps, lists, types, durations, and timestamps"
+_SHOWN = frozenset(
+    ["string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "duration", "timestamp", "null_type"]
+)
 
 
 def check_literals(checked: Checked, *, formats: bool) -> None:
@@ -82,6 +85,10 @@ def _misfit(verb: str, kind: Type) -> str:
     if is_dyn(kind) or kind.is_param:
         return ""
     if verb == "s":
-        return "" if kind.name in _SHOWN else "string clause can only be used on plain values, maps, lists, types, durations, and timestamps"
+        return (
+            ""
+            if kind.name in _SHOWN
+            else "string clause can only be used on plain values, maps, lists, types, durations, and timestamps"
+        )
     wanted, message = _TAKES[verb]
     return "" if kind.name in wanted else message

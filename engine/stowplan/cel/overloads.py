@@ -76,7 +76,7 @@ def _is_type(text: str) -> bool:
     return "(" in text or text in kinds.PRIMITIVE or text in kinds.OPAQUE or (len(text) == 1 and text.isupper())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Function:
     """All overloads of a name in one form (global or member); `find` chooses by the values at hand."""
 

@@ -16,9 +16,10 @@ from stowplan.cel.tree import Call, Choice, Const, Ident, ListOf, Logic, MapOf, 
 from stowplan.cel.values import INT_MAX
 
 T = TypeVar("T")
-RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop null package namespace return true var void while".split()
+_RESERVED = (
+    "as break const continue else false for function if import in let loop null package namespace return true var void while"
 )
+RESERVED = frozenset(_RESERVED.split())
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
 _BINARY = ((_RELATIONS), frozenset("+-"), frozenset("*/%"))
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from stowplan.cel import folds
 from stowplan.cel.access import get_field, get_item, has_field
+from stowplan.cel.calls import apply, lazily, narrowed, present
 from stowplan.cel.check import Checked
 from stowplan.cel.cost import steps, work
 from stowplan.cel.environment import Environment
 from stowplan.cel.errors import CelError, no_overload
+from stowplan.cel.folds import Frame, Step
 from stowplan.cel.library.optional import look, look_field
 from stowplan.cel.library.regex import compile_pattern
 from stowplan.cel.limits import Refusal
 from stowplan.cel.messages import build
-from stowplan.cel.overloads import Function, Overload
+from stowplan.cel.overloads import Function
 from stowplan.cel.tree import (
     Bind,
     Call,
@@ -39,8 +40,6 @@ from stowplan.cel.tree import (
 )
 from stowplan.cel.values import NONE, Optional, TypeValue, as_key, find_key, kind_of
 
-Frame = list[Any]
-Step = Callable[[Frame], Any]
 MISSING = object()
 _CONVERSIONS = frozenset(("bytes", "string", "int", "uint", "double", "bool", "duration", "timestamp", "dyn", "type"))
 _QUALIFIERS = frozenset(("string", "bool", "int", "uint", "double"))
@@ -55,20 +54,28 @@ class Plan:
     slots: dict[str, int]
     size: int
     units: int
+    nodes: Nodes
+    global_calls: set[Node]
     refusals: list[Refusal] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Nodes:
+    """What the plan knows of single nodes: for evaluation over columns and in parts."""
+
+    steps: dict[Node, Step] = field(default_factory=dict)
     constants: dict[Node, Any] = field(default_factory=dict)
+    reads: dict[Node, int] = field(default_factory=dict)  # the slot a name reads
+    sets: dict[Node, tuple[int, ...]] = field(default_factory=dict)  # the slots a macro fills
+    needs: dict[Node, frozenset[int]] = field(default_factory=dict)  # the slots a node depends on
+    functions: dict[Node, Function] = field(default_factory=dict)
 
 
 def plan(checked: Checked, env: Environment) -> Plan:
     """The plan of a tree without refusals; errors of constants come as refusals of the plan."""
     planner = _Planner(checked, env)
     step = planner.visit(checked.root)
-    return Plan(step, planner.slots, planner.size, steps(checked.root), planner.refusals, planner.constants)
-
-
-@lru_cache(maxsize=1024)
-def _narrowed(name: str, overloads: tuple[Overload, ...]) -> Function:
-    return Function(name, list(overloads))
+    return Plan(step, planner.slots, planner.size, steps(checked.root), planner.nodes, checked.global_calls, planner.refusals)
 
 
 class _Planner:
@@ -79,7 +86,8 @@ class _Planner:
         self.size = 1
         self.scopes: list[dict[str, int]] = []
         self.bound: set[int] = set()  # slots of cel.bind, which may hold an error
-        self.constants: dict[Node, Any] = {}
+        self.nodes = Nodes()
+        self.constants = self.nodes.constants
         self.computed: set[Node] = set()  # constants that upstream would not see as such
         self.refusals: list[Refusal] = []
         self.visitors: dict[type[Node], Callable[[Any], Step]] = {
@@ -98,12 +106,20 @@ class _Planner:
         }
 
     def visit(self, node: Node) -> Step:
-        if node in self.checked.named_types and not isinstance(node, Message):
-            return self.constant(node, TypeValue(self.checked.named_types[node]))
+        nodes = self.nodes
         name = self.checked.variables.get(node)
-        if name is not None:
-            return self.variable(node, name)
-        return self.visitors[type(node)](node)
+        if node in self.checked.named_types and not isinstance(node, Message):
+            step = self.constant(node, TypeValue(self.checked.named_types[node]))
+        elif name is not None:
+            step = self.variable(node, name)
+        else:
+            step = self.visitors[type(node)](node)
+        nodes.steps[node] = step
+        needed = {nodes.reads[node]} if node in nodes.reads else set()
+        for child in node.children():
+            needed |= nodes.needs.get(child, frozenset())
+        nodes.needs[node] = frozenset(needed.difference(nodes.sets.get(node, ())))
+        return step
 
     def constant(self, node: Node, value: Any) -> Step:
         self.constants[node] = value
@@ -142,6 +158,7 @@ class _Planner:
         slot = self.slots.get(name)
         if slot is None:
             slot = self.slots[name] = self.slot()
+        self.nodes.reads[node] = slot
 
         def run(frame: Frame) -> Any:
             value = frame[slot]
@@ -155,6 +172,7 @@ class _Planner:
         slot = next((scope[node.name] for scope in reversed(self.scopes) if node.name in scope), None)
         if slot is None:
             return self.fails(node, f"undeclared reference to '{node.name}'")
+        self.nodes.reads[node] = slot
         if slot not in self.bound:
             return lambda frame: frame[slot]
 
@@ -183,7 +201,7 @@ class _Planner:
         parts = node.args if node in self.checked.global_calls or node.target is None else (node.target, *node.args)
         args = [self.visit(part) for part in parts]
         if node.function in ("or", "orValue") and len(args) == 2 and node.target is not None:
-            return self.at(node, _lazily(node.function, *args))
+            return self.at(node, lazily(node.function, *args))
         if node.function == "_[_]":
             container, key = args
             return self.at(node, lambda frame: get_item(container(frame), key(frame)))
@@ -197,10 +215,11 @@ class _Planner:
             return self.fails(node, f"unbound function: {node.function}")
         fitting = self.checked.overloads.get(node)
         if fitting is not None:
-            function = _narrowed(function.name, fitting)
+            function = narrowed(function.name, fitting)
+        self.nodes.functions[node] = function
         self.patterns(node, parts)
         folded = self.folded(node, function, parts)
-        return folded if folded is not None else self.at(node, _apply(function, args))
+        return folded if folded is not None else self.at(node, apply(function, args))
 
     def folded(self, node: Call, function: Function, parts: tuple[Node, ...]) -> Step | None:
         """The value of a call of constants; its error is a refusal where Kubernetes computes it when it compiles."""
@@ -218,7 +237,12 @@ class _Planner:
             return None
 
     def patterns(self, node: Call, parts: tuple[Node, ...]) -> None:
-        if node.function in _PATTERNS and self.env.dialect.eager and len(parts) > 1 and isinstance(self.constants.get(parts[1]), str):
+        if (
+            node.function in _PATTERNS
+            and self.env.dialect.eager
+            and len(parts) > 1
+            and isinstance(self.constants.get(parts[1]), str)
+        ):
             try:
                 compile_pattern(self.constants[parts[1]])
             except CelError as error:
@@ -260,7 +284,7 @@ class _Planner:
                 value = item(frame)
                 if index not in optional:
                     found.append(value)
-                elif _present(value):
+                elif present(value):
                     found.append(value.value)
             return found
 
@@ -278,7 +302,7 @@ class _Planner:
                     raise CelError(f"Failed with repeated key: {key}")
                 if not optional:
                     found[as_key(key)] = value
-                elif _present(value):
+                elif present(value):
                     found[as_key(key)] = value.value
             return found
 
@@ -300,7 +324,7 @@ class _Planner:
 
     def fold(self, node: Fold) -> Step:
         source = self.visit(node.source)
-        slots = tuple(self.slot() for _ in node.names)
+        slots = self.nodes.sets[node] = tuple(self.slot() for _ in node.names)
         self.scopes.append(dict(zip(node.names, slots, strict=True)))
         where = None if node.where is None else self.visit(node.where)
         body = self.visit(node.body)
@@ -311,6 +335,7 @@ class _Planner:
         value = self.visit(node.value)
         slot = self.slot()
         self.bound.add(slot)
+        self.nodes.sets[node] = (slot,)
         self.scopes.append({node.name: slot})
         body = self.visit(node.body)
         self.scopes.pop()
@@ -327,6 +352,7 @@ class _Planner:
     def opt_map(self, node: OptMap) -> Step:
         source = self.visit(node.source)
         slot = self.slot()
+        self.nodes.sets[node] = (slot,)
         self.scopes.append({node.name: slot})
         body = self.visit(node.body)
         self.scopes.pop()
@@ -346,56 +372,3 @@ class _Planner:
             return result
 
         return self.at(node, run)
-
-
-def _present(value: Any) -> bool:
-    if not isinstance(value, Optional):
-        raise CelError(f"cannot initialize optional entry from non-optional value of type {kind_of(value)}")
-    return value.present
-
-
-def _lazily(name: str, left: Step, right: Step) -> Step:
-    """`or` and `orValue`: the right side is computed only if the left has no value."""
-
-    def run(frame: Frame) -> Any:
-        optional = left(frame)
-        if not isinstance(optional, Optional):
-            raise no_overload(name, kind_of(optional))
-        if optional.present:
-            return optional.value if name == "orValue" else optional
-        other = right(frame)
-        if name == "or" and not isinstance(other, Optional):
-            raise no_overload(name, kind_of(other))
-        return other
-
-    return run
-
-
-def _apply(function: Function, args: list[Step]) -> Step:
-    """The call, with the kernel looked up by the Python classes of the arguments."""
-    table, find = function.table, function.find
-    metered = any(overload.grows for overload in function.overloads)
-    if metered or len(args) not in (1, 2):
-
-        def run(frame: Frame) -> Any:
-            values = [arg(frame) for arg in args]
-            if metered:
-                frame[0].spend(folds.size_cost(values))
-            return find(*values)(*values)
-
-        return run
-    if len(args) == 1:
-        (only,) = args
-
-        def run_one(frame: Frame) -> Any:
-            value = only(frame)
-            return (table.get((type(value),)) or find(value))(value)
-
-        return run_one
-    first, second = args
-
-    def run_two(frame: Frame) -> Any:
-        a, b = first(frame), second(frame)
-        return (table.get((type(a), type(b))) or find(a, b))(a, b)
-
-    return run_two

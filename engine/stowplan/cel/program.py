@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from stowplan.cel.check import Checked, check
+from stowplan.cel.column import Column
 from stowplan.cel.environment import Environment
 from stowplan.cel.errors import CelError
+from stowplan.cel.estimate import Estimate, estimate
 from stowplan.cel.kinds import Type
-from stowplan.cel.limits import RefusedError, Refusal
+from stowplan.cel.limits import Refusal, RefusedError
 from stowplan.cel.literals import check_literals
 from stowplan.cel.meter import Meter
 from stowplan.cel.parse import parse
 from stowplan.cel.plan import MISSING, Plan, plan
+from stowplan.cel.touches import Path, touches
+from stowplan.cel.vector import Evaluation
 from stowplan.text import Code, Diagnostic, Severity, Source, Span
 
 
@@ -47,6 +51,32 @@ class Program:
                 error.span = Span(self.source, *error.place)
             return error
 
+    def evaluate_rows(self, bindings: Mapping[str, Any], size: int, meter: Meter | None = None) -> Answer:
+        """The values for `size` rows; a binding is a View or Column of that many rows, or one value for all.
+
+        The limit of the meter holds for every row; what it says of interruption, for all of them.
+        """
+        column, notes = Evaluation(self.plan, meter or Meter(self.env.cost_limit)).run(self.checked.root, bindings, size)
+        return Answer(column, notes)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The highest cost of one evaluation, going by the sizes the environment declares."""
+        return estimate(self.checked, self.env.sizes)
+
+    @property
+    def touches(self) -> frozenset[Path]:
+        """The paths of variables that the value may depend on."""
+        return touches(self.checked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A column of values; `by_rows` names the parts that were computed row by row, and why."""
+
+    column: Column
+    by_rows: tuple[str, ...]
+
 
 def compile_expression(text: str, env: Environment, source: Source | None = None) -> Program | tuple[Diagnostic, ...]:
     """The program of the expression, or everything that is wrong with it (never an empty tuple)."""
@@ -63,7 +93,20 @@ def compile_expression(text: str, env: Environment, source: Source | None = None
     planned = plan(checked, env)
     if planned.refusals:
         return tuple(_diagnostic(refusal, source, Code.INVALID) for refusal in planned.refusals)
-    return Program(source, env, checked, planned)
+    program = Program(source, env, checked, planned)
+    too_dear = _too_dear(program)
+    return program if too_dear is None else (too_dear,)
+
+
+def _too_dear(program: Program) -> Diagnostic | None:
+    """The refusal of an expression that may cost more than the environment allows."""
+    limit = program.env.estimate_limit
+    if limit is None or (cost := program.estimate).units <= limit:
+        return None
+    span = Span(program.source, cost.dearest.start, cost.dearest.end)
+    message = f"the expression may cost {cost.units:,} units, more than {limit:,}: this part is the dearest"
+    note = "loop over less, or move what does not depend on the element out of the loop"
+    return Diagnostic(Code.INVALID, Severity.ERROR, message, span, notes=(note,))
 
 
 def compile_unchecked(text: str, env: Environment) -> Program | tuple[Diagnostic, ...]:

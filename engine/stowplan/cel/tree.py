@@ -123,7 +123,8 @@ class Message(Node):
 @dataclass(slots=True, eq=False)
 class Fold(Node):
     """A macro that walks a list or map: `kind` is all, exists, exists_one, filter, map, transformList, transformMap,
-    transformMapEntry or sortBy; one name (the element or key) or two (index or key, and value)."""
+    transformMapEntry or sortBy; one name (the element or key) or two (index or key, and value).
+    """
 
     kind: str
     source: Node

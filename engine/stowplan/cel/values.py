@@ -167,7 +167,7 @@ def _same_number(value: Any) -> Iterator[Any]:
 _NUMBERS = frozenset((int, UInt, float))
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - the rules in their order
     """`==`: numbers by value across types, other types never equal to each other.
 
     Kubernetes' types refuse to be compared with another type. An int beside a double is rounded to a double, as

@@ -9,11 +9,12 @@ from stowplan.cli.output import Page
 from stowplan.cli.pods import Subject, pending
 from stowplan.cli.rejected import all_nodes, behind, rejections
 from stowplan.cli.scored import notes, requests, scores
-from stowplan.cli.simulated import evicts
 from stowplan.cli.unasked import unasked
+from stowplan.cli.victims import evicts
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy
 from stowplan.policy.details import details
+from stowplan.policy.evaluate import points
 from stowplan.policy.flip import Margin, margin, ranking, request_flips, weight_flips, written
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.unmet import LOOKED_AT, cheapest
@@ -130,7 +131,11 @@ def _verdict(page: Page, case: Case) -> None:
         if found.preemption is not None and found.preemption.node is not None:
             page.line(f"  {evicts(found.preemption)}")
         return
-    total = "" if found.scoring is None or not len(found.scoring.totals) else f"total {found.scoring.totals.max()}, "
+    total = (
+        ""
+        if found.scoring is None or not len(found.scoring.totals)
+        else f"total {points(int(found.scoring.totals.max()), found.scoring.scale)}, "
+    )
     feasible = f"{len(found.feasible)} of {len(case.store.nodes)} nodes feasible"
     page.line(f"{found.pod.key} -> {case.name(found.best[0])} ({total}{feasible}, profile {found.profile})", bold=True, fg="green")
 
@@ -165,8 +170,12 @@ def _decided(case: Case) -> str:
         more = f" and {len(others) - NODES} more" if len(others) > NODES else ""
         tie = f"tied with {', '.join(others[:NODES])}{more}: the first name wins here, kube-scheduler takes one at random"
         return tie if not ahead.parts else f"{tie}; {_balance(ahead)}"
-    name, points = ahead.parts[0]
-    return f"decided by {name} ({points:+d}): ahead of {case.name(ahead.runner_up)} by {ahead.points}{_rest(ahead)}"
+    name, part = ahead.parts[0]
+    return f"decided by {name} ({_signed(part)}): ahead of {case.name(ahead.runner_up)} by {ahead.points}{_rest(ahead)}"
+
+
+def _signed(part: float) -> str:
+    return f"{part:+d}" if isinstance(part, int) else f"{part:+g}"
 
 
 def _rest(ahead: Margin) -> str:
@@ -177,7 +186,7 @@ def _balance(ahead: Margin) -> str:
     """The plugins that speak for and against the winner."""
     sides = []
     for word, sign in (("for", 1), ("against", -1)):
-        parts = [f"{name} {points:+d}" for name, points in ahead.parts if points * sign > 0]
+        parts = [f"{name} {_signed(part)}" for name, part in ahead.parts if part * sign > 0]
         sides += [f"{word} it {', '.join(parts if sign > 0 else parts[::-1])}"] if parts else []
     return "; ".join(sides)
 

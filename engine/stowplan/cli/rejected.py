@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
 from stowplan.policy.decision import Status
+from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
+from stowplan.text import some
 
 REASONS = 6
 """Reasons that are shown unless all are asked for: what follows should still be on the first screen."""
@@ -30,7 +32,7 @@ def rejections(page: Page, found: Attempt, store: Store, *, wide: bool) -> None:
     table = Table(["COUNT", "REASON", "PLUGIN", "NODES"], right=frozenset({0}))
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     for (reason, plugin), nodes in ordered[: None if wide else REASONS]:
-        table.add(len(nodes), reason, plugin, _some(sorted(nodes), None if wide else NAMES))
+        table.add(len(nodes), reason, plugin, some(sorted(nodes), None if wide else NAMES))
     page.table(table)
     if len(ordered) > REASONS and not wide:
         page.line(f"... and {len(ordered) - REASONS} rarer reasons (-o wide)")
@@ -51,14 +53,11 @@ def _plugin(found: Attempt, status: Status) -> str:
     return status.plugin or (", ".join(found.opening.narrowing) if found.opening else "")
 
 
-def _some(names: Sequence[str], most: int | None) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if most is not None and len(names) > most else shown
-
-
 def all_nodes(page: Page, found: Attempt, store: Store, *, wide: bool) -> None:
     """Every node by name: its total, or the first plugin that rejects it with all its reasons; wide: every such plugin."""
-    totals = {} if found.scoring is None else dict(zip(found.feasible.tolist(), found.scoring.totals.tolist(), strict=False))
+    scoring = found.scoring
+    steps = {} if scoring is None else dict(zip(found.feasible.tolist(), scoring.totals.tolist(), strict=False))
+    totals = {row: points(total, scoring.scale if scoring else 1) for row, total in steps.items()}
     header = ["NODE", "TOTAL", "REJECTED BY", "REASONS"]
     page.heading("ALL NODES")
     table = Table([*header, "ALL PLUGINS THAT REJECT IT"] if wide else header, right=frozenset({1}))

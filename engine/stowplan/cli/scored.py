@@ -9,7 +9,7 @@ from stowplan.cli.tables import GAP, Table, cells
 from stowplan.objects import Amounts, is_scalar
 from stowplan.plugins.arguments import NodeResourcesFitArgs
 from stowplan.policy.compile import Profile
-from stowplan.policy.evaluate import Scored, Scoring
+from stowplan.policy.evaluate import Scored, Scoring, points
 from stowplan.policy.flip import ranking, written
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
@@ -45,15 +45,15 @@ def scores(page: Page, profile: Profile, found: Attempt, store: Store, top: int 
 
 def _column(node: str, scoring: Scoring, labels: Sequence[str], place: int) -> list[str]:
     """Header, a cell for each plugin, and the total of one node."""
-    numbers = [_numbers(scoring.scores[label], place) if label in scoring.scores else None for label in labels]
+    numbers = [_numbers(scoring.scores[label], place, scoring.scale) if label in scoring.scores else None for label in labels]
     widths = [max((len(str(row[i])) for row in numbers if row is not None), default=1) for i in range(3)]
     shown = ["skipped" if row is None else " ".join(f"{n:>{w}}" for n, w in zip(row, widths, strict=True)) for row in numbers]
-    return [node, *shown, str(scoring.totals[place])]
+    return [node, *shown, str(points(int(scoring.totals[place]), scoring.scale))]
 
 
-def _numbers(scored: Scored, place: int) -> tuple[int, int, int]:
-    normalised = int(scored.normalised[place])
-    return int(scored.raw[place]), normalised, scored.weight * normalised
+def _numbers(scored: Scored, place: int, scale: int) -> tuple[float, float, float]:
+    raw, normalised = (points(int(steps[place]), scored.unit) for steps in (scored.raw, scored.normalised))
+    return raw, normalised, points(int(scored.weighted[place]), scale)
 
 
 def _blocks(width: int | None, label: int, columns: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -9,11 +9,12 @@ import numpy as np
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
 from stowplan.cli.unasked import unasked
+from stowplan.cli.victims import evicts
 from stowplan.loop.simulate import VICTIMS_FATE, Placement, Simulation
 from stowplan.objects import Pod
 from stowplan.objects import show as quantity
-from stowplan.policy.preempt import Preemption
 from stowplan.state import Numbers
+from stowplan.text import some
 
 FEW_NODES = 12
 """More nodes than that are not all shown unless asked for."""
@@ -63,7 +64,7 @@ def _placements(simulation: Simulation, placed: Sequence[Placement], wide: bool)
         row = [placement.pod.key, placement.node, placement.score, ties - 1, placement.feasible]
         if wide:
             others = [node for node in simulation.best(placement) if node != placement.node]
-            row += [placement.pod.spec.priority, placement.pod.spec.scheduler_name, _names(others, NAMES)]
+            row += [placement.pod.spec.priority, placement.pod.spec.scheduler_name, some(others, NAMES)]
         table.add(*row)
     return table
 
@@ -96,7 +97,7 @@ def _unplaced(page: Page, unplaced: Iterable[Placement], wide: bool) -> None:
     if groups:
         page.heading("UNSCHEDULABLE")
     for (message, evicted), pods in groups.items():
-        page.line(_names([pod.key for pod in pods], len(pods) if wide else NAMES), fg="red")
+        page.line(some([pod.key for pod in pods], len(pods) if wide else NAMES), fg="red")
         page.line(f"  {message}")
         dominants = {pod.spec.dominant for pod in pods if pod.spec.dominant != "containers" and "Insufficient cpu" in message}
         for dominant in sorted(dominants):
@@ -114,17 +115,8 @@ def _skipped(page: Page, skipped: Sequence[Placement], wide: bool) -> None:
     page.heading("NOT TRIED")
     table = Table(["PODS", "WHY"])
     for why, keys in groups.items():
-        table.add(_names(keys, len(keys) if wide else NAMES), why)
+        table.add(some(keys, len(keys) if wide else NAMES), why)
     page.table(table)
-
-
-def evicts(preemption: Preemption, *, done: bool = False) -> str:
-    """Who has to go, from where, and which disruption budgets that breaks."""
-    victims = _names([victim.key for victim in preemption.victims], NAMES)
-    said = "preemption has evicted" if done else "preemption would evict"
-    broken = preemption.chosen.broken if preemption.chosen is not None else {}
-    against = [f"{key} against PodDisruptionBudget {budget.key} ({budget.allowed} allowed)" for key, budget in broken.items()]
-    return f"{said} {victims} from {preemption.node}" + (f": {_names(against, NAMES)}" if against else "")
 
 
 def why_skipped(pod: Pod, skipped: str) -> str:
@@ -134,11 +126,6 @@ def why_skipped(pod: Pod, skipped: str) -> str:
     if skipped == "gated":
         return f"gated: waiting for scheduling gates: [{' '.join(pod.spec.gates)}]" if pod.spec.gates else "gated by a plugin"
     return "it is being deleted"
-
-
-def _names(names: Sequence[str], most: int) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def _utilisation(page: Page, simulation: Simulation, wide: bool) -> None:

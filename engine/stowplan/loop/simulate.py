@@ -38,7 +38,7 @@ class Placement:
     pod: Pod
     skipped: str | None
     node: str | None
-    score: int
+    score: float
     feasible: int
     message: str | None
     preemption: Preemption | None
@@ -112,11 +112,16 @@ class Simulation:
         Beside that, `preemption` says what became of victims, and `extenders`, if there are any, whose verdicts are left out.
         """
         sequence = [self._placement_json(placement) for placement in self.placements]
-        answer = {"apiVersion": API_VERSION, "kind": "Simulation", "profiles": profiles_json(self.policy), "sequence": sequence}
-        answer["preemption"] = {"mode": self.on_preemption.value}
+        preemption: dict[str, Any] = {"mode": self.on_preemption.value}
         if self.on_preemption is OnPreemption.APPLY:
-            answer["preemption"] |= {"victims": VICTIMS_FATE, "evictions": [eviction.to_json() for eviction in self.evictions]}
-        return answer | left_out_json(self.policy, self.tried)
+            preemption |= {"victims": VICTIMS_FATE, "evictions": [eviction.to_json() for eviction in self.evictions]}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Simulation",
+            "profiles": profiles_json(self.policy),
+            "sequence": sequence,
+            "preemption": preemption,
+        } | left_out_json(self.policy, self.tried)
 
     @property
     def tried(self) -> list[Pod]:

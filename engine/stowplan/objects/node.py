@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from stowplan.objects import wire, wire_cluster
@@ -28,7 +28,10 @@ KNOWN_FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `allocatable` is in scheduler units and holds `pods`, the most pods it may run."""
+    """A node; `allocatable` is in scheduler units and holds `pods`, the most pods it may run.
+
+    `raw` is the whole object as JSON; it is not compared, as heartbeats change it all the time.
+    """
 
     name: str
     uid: str
@@ -38,6 +41,7 @@ class Node:
     allocatable: Amounts
     images: tuple[tuple[tuple[str, ...], int], ...]
     features: frozenset[str]
+    raw: bytes = field(default=b"", compare=False, repr=False)
 
 
 def node(item: wire_cluster.Node, metadata: wire.Metadata, _: str) -> Node:

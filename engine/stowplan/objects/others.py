@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stowplan.objects import wire, wire_cluster
 from stowplan.objects.labels import Labels, Selector, label_selector, match_labels
@@ -15,6 +15,8 @@ class Namespace:
 
     name: str
     labels: Labels
+    raw: bytes = field(default=b"", compare=False, repr=False)
+    """the whole object as JSON"""
 
     @property
     def key(self) -> str:

@@ -135,6 +135,7 @@ class Pod:
     nonzero     cpu milli and memory bytes with defaults for missing requests (NonZeroRequested)
     disruption  reason of the first DisruptionTarget condition, if that is true
     created, started   epoch seconds
+    raw         the whole object as JSON while it waits for a node; empty for pods that run
     """
 
     namespace: str
@@ -153,6 +154,7 @@ class Pod:
     nonzero: tuple[int, int]
     disruption: str | None
     claim_statuses: tuple[wire.ClaimStatus, ...] = ()
+    raw: bytes = b""
 
     @property
     def key(self) -> str:

@@ -99,9 +99,17 @@ def read(item: bytes | Mapping[str, Any], priorities: Priorities | None = None) 
     if metadata is None or not metadata.name:
         raise ObjectError("metadata.name", "is missing").of(f"{kind} without a name")
     try:
-        return known.build(decoded, metadata, priorities if kind == "Pod" else kind)
+        fact = known.build(decoded, metadata, priorities if kind == "Pod" else kind)
     except ObjectError as error:
         raise error.of(_name(kind, metadata)) from None
+    if isinstance(fact, Pod | Node | Namespace) and not (isinstance(fact, Pod) and fact.node_name):
+        object.__setattr__(fact, "raw", compact(text))  # not part of the value: copying the fact for it would cost more
+    return fact
+
+
+def compact(text: bytes) -> bytes:
+    """A JSON text without white space between its tokens, as rules may want any of it later."""
+    return msgspec.json.format(text, indent=-1)
 
 
 def peek(item: bytes) -> tuple[str, str, str]:

@@ -78,7 +78,8 @@ class ScoringStrategy:
             for problem in _shape_problems(shape):
                 yield problem.under(*path, "shape")
         elif shape is not None:
-            yield Problem(path, Kind.FORBIDDEN, "must be nil when type is not RequestedToCapacityRatio")
+            remedy = ("remove it, or write type: RequestedToCapacityRatio",)
+            yield Problem(path, Kind.FORBIDDEN, "must be nil when type is not RequestedToCapacityRatio", notes=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,8 @@ class DefaultConstraint:
             yield _unsupported(("whenUnsatisfiable",), self.when_unsatisfiable, ACTIONS)
         if self.label_selector is not None:
             detail = "constraint must not define a selector, as they deduced for each pod"
-            yield Problem(("labelSelector",), Kind.FORBIDDEN, detail)
+            remedy = ("remove it: the selector follows from the Services, ReplicaSets and StatefulSets that a pod belongs to",)
+            yield Problem(("labelSelector",), Kind.FORBIDDEN, detail, notes=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,8 @@ class PodTopologySpreadArgs:
         if self.defaulting_type not in ("System", "List"):
             yield _unsupported(("defaultingType",), self.defaulting_type, ("System", "List"))
         elif self.defaulting_type == "System" and self.default_constraints:
-            yield _invalid(("defaultingType",), self.defaulting_type, "when .defaultConstraints are not empty")
+            detail, remedy = "when .defaultConstraints are not empty", ("write defaultingType: List",)
+            yield Problem(("defaultingType",), Kind.INVALID, detail, self.defaulting_type, remedy)
         seen: set[tuple[str, str]] = set()
         for index, constraint in enumerate(self.default_constraints):
             path: Path = ("defaultConstraints", index)

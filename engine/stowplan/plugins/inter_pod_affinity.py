@@ -6,20 +6,24 @@ scores   a node by the preferred terms of the incoming pod and of the pods that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from stowplan.objects import Labels, Namespace, Pod, PodTerm, Selector
-from stowplan.plugins.affinity_details import details
 from stowplan.plugins.arguments import InterPodAffinityArgs
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
-from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Feasible, Held, Mask, Numbers
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Detail, Plugin, Reason, Rejections
+from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Feasible, Held, Mask, Numbers, held_terms
+from stowplan.text import some
 
 NO_AFFINITY = Reason("node(s) didn't match pod affinity rules", final=True)
 ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
 EXISTING = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
+NAMED = 3
+"""Pods and domains that are named before the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,70 @@ def normalise(_: Ask, raw: Numbers, feasible: Feasible) -> Numbers:
     if lowest == highest:
         return np.zeros_like(raw)
     return (MAX_SCORE * ((raw - lowest) / (highest - lowest))).astype(np.int64)
+
+
+# What lies behind rejections: the pods that repel, or the pods that are missed
+
+
+def details(ask: Ask, cluster: Cluster) -> Iterator[Detail]:
+    yield from missed(ask, cluster)
+    for wanted in ask.anti:
+        domains = cluster[MATCHING].count(wanted.test).by(wanted.key)
+        if found := pods_in(domains, cluster, partial(meets, wanted.test)):
+            yield Detail(f"the pod's anti-affinity over {domains.kind} to {wanted.test} meets {found}")
+    for held, domains in facing(ask.repelling, cluster):
+        if found := pods_in(domains, cluster, partial(carries, held)):
+            yield Detail(f"anti-affinity over {domains.kind} to {held.term.selector} keeps it away from {found}")
+
+
+def missed(ask: Ask, cluster: Cluster) -> Iterator[Detail]:
+    """Where the pods are that the required affinity wants, or that there are none."""
+    if not ask.affinity:
+        return
+    sought = " and ".join(dict.fromkeys(str(wanted.test) for wanted in ask.affinity))
+    count = cluster[MATCHING].count(ask.together)
+    by_key = {wanted.key: count.by(wanted.key) for wanted in ask.affinity}
+    for key, domains in by_key.items():
+        missing = int((~domains.known).sum())
+        if missing:
+            yield Detail(f"{missing} of these nodes lack{'s' if missing == 1 else ''} the label {key}")
+    if not any(any(domains.held().values()) for domains in by_key.values()):
+        if not ask.matches_itself:
+            yield Detail(f"no pod with {sought} runs on a node with {', '.join(by_key)}, and the pod is none itself")
+        return
+    for key, domains in by_key.items():
+        if (domains.known & (domains.at <= 0)).any():
+            near = [f"{name} ({number})" for name, number in domains.held().items() if number > 0]
+            where = f"are in {domains.kind} {some(near, NAMED)} only" if near else f"are on no node with {key}"
+            yield Detail(f"pods with {sought} {where}")
+
+
+def pods_in(domains: Domains, cluster: Cluster, test: Callable[[Pod], bool]) -> str:
+    """Some of the pods that are counted in the domains of the view's rows, and how many more there are."""
+    counts = domains.held()
+    areas = sorted(name for name in set(domains.names) if counts.get(name, 0) > 0)
+    shown = list(islice(named(domains, areas, cluster, test), NAMED))
+    more = sum(counts[name] for name in areas) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 and shown else "")
+
+
+def named(domains: Domains, areas: list[str], cluster: Cluster, test: Callable[[Pod], bool]) -> Iterator[str]:
+    """Pods that pass a test, with their nodes and domains."""
+    for area in areas:
+        rows = domains.holders(area)
+        view = cluster.rows(rows)
+        for place, row in enumerate(rows.tolist()):
+            node = cluster.node(row).name
+            where = node if node == area else f"{node}, {domains.kind} {area}"
+            yield from (f"{key} ({where})" for key in sorted(pod.key for pod in view.pods_at(place) if test(pod)))
+
+
+def meets(test: Near, pod: Pod) -> bool:
+    return test.supposed(pod.namespace, pod.labels)
+
+
+def carries(held: Held, pod: Pod) -> bool:
+    return held in held_terms(pod)
 
 
 PLUGIN = Plugin(

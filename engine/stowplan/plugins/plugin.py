@@ -139,6 +139,10 @@ class Plugin:
     """scores and reserves what its own filter has found: nothing where the profile leaves that out; PreFilter prepares for all"""
     details: Callable[[Any, Cluster], Iterable[Detail]] | None = None
     reserves: Callable[[Any, Cluster, int], Iterable[OtherFact]] | None = None
+    unit: int = 1
+    """steps of a point in which it scores; more than 1 where scores have fractions"""
+    personal: bool = False
+    """asks depend on more of a pod than its spec, labels, namespace, owner and requests"""
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None
 

@@ -6,14 +6,14 @@ scores   a node by the matching pods in its domains under the soft constraints; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stowplan.objects import Labels, NodeSelector, Pod, Requirement, Selector, SpreadConstraint, Tolerations, Workload, conjunction
 from stowplan.plugins.arguments import DefaultConstraint, PodTopologySpreadArgs
-from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
-from stowplan.plugins.spread_details import details
+from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Area, Detail, Plugin, Reason, Rejections
 from stowplan.state import (
     IGNORED,
     LABELS,
@@ -29,10 +29,13 @@ from stowplan.state import (
     meeting,
     selected,
 )
+from stowplan.text import some
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)", final=True)
 SKEWED = Reason("node(s) didn't match pod topology spread constraints")
+NAMED = 3
+"""Domains that are named before the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,67 @@ def normalise(_: Ask, raw: Numbers, feasible: Feasible) -> Numbers:
     """Fewest pods get most; the lowest raw score is added back, so the best node always has 100."""
     lowest, highest = feasible.lowest(raw), feasible.highest(raw, initial=0)
     return np.full_like(raw, MAX_SCORE) if highest == 0 else MAX_SCORE * (highest + lowest - raw) // highest
+
+
+# What lies behind rejections: which domains hold the minimum, or why the minimum counts as 0
+
+
+def details(ask: Ask, cluster: Cluster) -> Iterator[Detail]:
+    for constraint in ask.hard:
+        domains = cluster[MATCHING].count(constraint.test).by(constraint.key, constraint.eligible)
+        missing = int((~domains.known).sum())
+        if missing:
+            yield Detail(f"{missing} of these nodes lack{'s' if missing == 1 else ''} the label {constraint.key}")
+        enough = domains.number >= constraint.min_domains
+        least = int(domains.least[0]) if enough else 0
+        skewed = domains.known & (domains.at + constraint.matches_itself - least > constraint.max_skew)
+        if skewed.any():
+            yield too_full(constraint, domains, skewed, least)
+            yield from [minimum(constraint, domains, least)] if enough else too_few(constraint, domains, cluster)
+
+
+def too_full(constraint: Constraint, domains: Domains, skewed: Mask, least: int) -> Detail:
+    """The domains that reject."""
+    pods = dict(zip(domains.names, domains.at[domains.known].tolist(), strict=True))
+    full = sorted({name for name, rejects in zip(domains.names, skewed[domains.known].tolist(), strict=True) if rejects})
+    shown = some([f"{name} ({pods[name]})" for name in full], NAMED)
+    head = f"{domains.kind}, maxSkew {constraint.max_skew}:"
+    if constraint.matches_itself:
+        return Detail(f"{head} with this pod {shown} would be too far above the minimum of {least}")
+    return Detail(f"{head} {shown} too far above the minimum of {least} (the selector does not match the pod itself)")
+
+
+def minimum(constraint: Constraint, domains: Domains, least: int) -> Detail:
+    """The domains that hold the minimum."""
+    remedies = {}
+    if constraint.eligible.tolerations is None:
+        remedies["TaintToleration"] = "nodeTaintsPolicy: Honor would leave it out"
+    if constraint.eligible.affinity is None:
+        remedies["NodeAffinity"] = "nodeAffinityPolicy: Honor would leave it out"
+    lowest = [name for name, pods in domains.held().items() if pods == least]
+    areas = tuple(Area(name, tuple(domains.rows(name).tolist())) for name in lowest)
+    return Detail(f"the minimum at {least}", domains.kind, areas, remedies)
+
+
+def too_few(constraint: Constraint, domains: Domains, cluster: Cluster) -> Iterator[Detail]:
+    """Why the minimum counts as 0, and which domains might have been enough."""
+    names, wanted = list(domains.held()), constraint.min_domains
+    shown = f" ({some(names, NAMED)})" if names else ""
+    yield Detail(f"{len(names)} domain{'' if len(names) == 1 else 's'}{shown} < minDomains {wanted}, so the minimum counts as 0")
+    gone = domains.left_out()
+    for name in list(gone)[:NAMED]:
+        yield Detail(f"{domains.kind} {name} is left out{excluded(constraint.eligible, cluster.rows(gone[name]))}")
+    if len(gone) > NAMED:
+        yield Detail(f"{len(gone) - NAMED} more are left out as well")
+
+
+def excluded(eligible: Eligible, cluster: Cluster) -> str:
+    """Which policy leaves nodes out; nothing where no single one does."""
+    relaxed = {
+        "nodeTaintsPolicy: Honor": replace(eligible, tolerations=None),
+        "nodeAffinityPolicy: Honor": replace(eligible, affinity=None),
+    }
+    return next((f": {policy}" for policy, other in relaxed.items() if other.mask(cluster).any()), "")
 
 
 PLUGIN = Plugin(

@@ -11,7 +11,7 @@ from stowplan.policy.decision import NO_NODES, SUCCESS, Refusals, Status, fit_er
 from stowplan.policy.evaluate import Filtering, ask_all, filter_rows, open_pod, score_rows
 from stowplan.policy.nominated import Attempt, with_nominated
 from stowplan.policy.preempt import post_filter
-from stowplan.state import Cluster, Feasible, Store
+from stowplan.state import Cluster, Feasible, Store, Supposition
 
 
 def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[str, Status]]:
@@ -127,6 +127,6 @@ def _filter(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
 def _alone(profile: Profile, policy: Policy, store: Store, found: Attempt, row: int) -> Status | None:
     """Why one node is refused, nominated pods counted, or None; PreFilter's narrowing does not matter."""
     assert found.filtering is not None
-    _, refusals = with_nominated(profile, policy, store, found, {row: ()})
+    _, refusals = with_nominated(profile, policy, store, found, {row: Supposition()})
     crowded = next((status for status in refusals if status is not None), None)
     return crowded or (None if found.filtering.first[row] < 0 else found.filtering.first_status(row))

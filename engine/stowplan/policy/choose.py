@@ -12,10 +12,10 @@ from stowplan.objects import OtherFact, Pod
 from stowplan.policy.attempt import admission, attempt
 from stowplan.policy.classes import Classes, PodClass
 from stowplan.policy.compile import Policy, Profile
-from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod
+from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
-from stowplan.state import Cluster, Mask, Numbers, Store
+from stowplan.state import Cluster, Mask, Store
 
 MOST_NUMBERS = 4096
 
@@ -25,7 +25,7 @@ class Choice:
     """Where a pod goes. `row` is None if it goes nowhere: `skipped` or `message` say why."""
 
     row: int | None = None
-    total: int = 0
+    total: float = 0
     tied: Mask | None = None
     """rows with the highest total"""
     feasible: int = 0
@@ -48,6 +48,9 @@ class Chooser:
         self._lookups = -1
         self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
+        self._personal = {
+            name for name, profile in policy.profiles.items() if any(plugin.personal for plugin in profile.plugins.values())
+        }
         self._failures: dict[int, tuple[tuple[int, int, int, str], Choice]] = {}
 
     def choose(self, pod: Pod) -> Choice:
@@ -73,7 +76,7 @@ class Chooser:
         if best is None:
             return self._failed(key, pod)
         row, total, tied = best
-        return Choice(row, total, tied, pod_class.feasible, facts=reserve(profile, asks, self._store, row))
+        return Choice(row, points(total, profile.scale), tied, pod_class.feasible, facts=reserve(profile, asks, self._store, row))
 
     def _asks(self, pod: Pod) -> tuple[int, dict[str, Any]]:
         """Class number and asks, computed once per distinct spec, labels, namespace, owner and status.
@@ -83,7 +86,7 @@ class Chooser:
         if self._lookups != self._store.lookups:
             self._keys.clear()
             self._lookups = self._store.lookups
-        own = pod if pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes) else None
+        own = pod if self._alone(pod) else None
         shape = (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
         found = self._keys.get(shape)
         if found is None:
@@ -94,6 +97,11 @@ class Chooser:
                 self._start_over()
             found = self._keys[shape] = (self._numbers.setdefault(key, len(self._numbers)), asks)
         return found
+
+    def _alone(self, pod: Pod) -> bool:
+        """Whether asks may differ from those of other pods of the same spec, labels, namespace, owner and requests."""
+        claims = pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+        return bool(claims) or pod.spec.scheduler_name in self._personal
 
     def _start_over(self) -> None:
         """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""
@@ -147,6 +155,6 @@ def from_attempt(found: Attempt, size: int) -> Choice:
     return Choice(int(found.best[0]), _total(found), tied, len(found.feasible))
 
 
-def _total(found: Attempt) -> int:
-    totals: Numbers | None = found.scoring.totals if found.scoring is not None else None
-    return int(totals.max()) if totals is not None and len(totals) else 0
+def _total(found: Attempt) -> float:
+    scoring = found.scoring
+    return 0 if scoring is None or not len(scoring.totals) else points(int(scoring.totals.max()), scoring.scale)

@@ -86,7 +86,7 @@ class PodClass:
             self._open &= wanted
         self._base = self._summed(Reach.NODE, cluster)
         if not self.profile.points["score"]:
-            self._base += 1
+            self._base += 1  # such a profile has no rules that score, so a point is one step
         self._ranks = self._store.name_ranks()
 
     def _rest(self) -> None:
@@ -131,7 +131,7 @@ class PodClass:
     def _summed(self, reach: Reach, cluster: Cluster) -> Numbers:
         total = np.zeros(cluster.size, dtype=np.int64)
         for plugin in self._scores[reach]:
-            total += self.profile.weights[plugin.name] * self._raw(plugin, cluster)
+            total += self.profile.factors[plugin.name] * self._raw(plugin, cluster)
         return total
 
     def _raw(self, plugin: Plugin, cluster: Cluster, feasible: Feasible | None = None) -> Numbers:
@@ -188,7 +188,7 @@ class PodClass:
         rejected = ~self._passed(Reach.DOMAIN, cluster) | (groups.weights == 0)
         feasible = Feasible(np.where(rejected, 0, groups.weights), self._watch)
         scores = np.zeros(len(groups), dtype=np.int64)
-        asks, weights = self.opening.asks, self.profile.weights
+        asks, weights = self.opening.asks, self.profile.factors
         for index, plugin in enumerate(self._normalised):
             scores += weights[plugin.name] * normalise(plugin, asks[plugin.name], groups.values(index), feasible)
         for plugin in self._scores[Reach.DOMAIN]:

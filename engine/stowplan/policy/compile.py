@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from stowplan import profile as written
 from stowplan.plugins.arguments import ARGS, NodeResourcesFitArgs, finish, written_form
 from stowplan.policy.expand import Effective, Pluggable, expand, report
-from stowplan.profile import Configuration, Origin, PluginConfig, Table, Tree, plain
+from stowplan.profile import RULES, Configuration, Origin, PluginConfig, Table, Tree, plain
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
 
 if TYPE_CHECKING:
     from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
+    from stowplan.policy.rules import Compiled
 
 GROUP = "kubescheduler.config.k8s.io"
 FIT = "NodeResourcesFit"
-RULES = "stowplan.io/Rules"
 
 
 class PolicyError(Exception):
@@ -41,12 +41,20 @@ class Profile:
     scheduler_name: str
     points: Mapping[str, tuple[str, ...]]
     """Names in running order, by extension point (`preFilter`)."""
-    weights: Mapping[str, int]
-    """Of the plugins at `score`."""
+    weights: Mapping[str, float]
+    """Of the plugins at `score`; only rules have fractions and negative ones."""
     args: Mapping[str, object]
     """By plugin name: a frozen args value, plain data for plugins that are not known here."""
     plugins: Mapping[str, Plugin]
     """All plugins that run somewhere, by name."""
+    placement_weights: Mapping[str, int] = field(default_factory=dict)
+    """Of the plugins at `placementScore`."""
+    scale: int = 1
+    """Steps of a point in totals: 1 unless some rule scores in fractions, so that sums are exact integers in any case."""
+    factors: Mapping[str, int] = field(default_factory=dict)
+    """By plugin at `score`: what a step of its score counts in the total."""
+    audits: tuple[Plugin, ...] = ()
+    """Rules that are evaluated and reported but never act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +82,7 @@ class Examined:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def load(
-    source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] | None = None, *, compat: bool = True
-) -> Policy:
+def load(source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] | None = None, *, compat: bool = True) -> Policy:
     """The policy that a YAML or JSON text, a parsed document or (None) the default configuration describes.
 
     Raises PolicyError with every finding if any of them is an error. With `compat` that is exactly where kube-scheduler fails;
@@ -91,9 +97,7 @@ def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] | Non
     return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics)))
 
 
-def examine(
-    source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Declared], *, compat: bool = True
-) -> Examined:
+def examine(source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Declared], *, compat: bool = True) -> Examined:
     """Everything that compiling a configuration finds out. If any of it is an error, the profiles are for messages only."""
     configuration, diagnostics = written.read(source, compat=compat)
     if configuration is None:
@@ -121,29 +125,54 @@ def _policy(examined: Examined) -> Policy:
     return Policy(MappingProxyType(by_name), examined.configuration, examined.diagnostics)
 
 
-def _compile(
-    configuration: Configuration, plugins: Sequence[Declared], compat: bool
-) -> tuple[list[Profile], list[Diagnostic]]:
+def _compile(configuration: Configuration, plugins: Sequence[Declared], compat: bool) -> tuple[list[Profile], list[Diagnostic]]:
     diagnostics = [_left_out(extender.origin, i) for i, extender in enumerate(configuration.extenders)]
     ignored = tuple(r.name for e in configuration.extenders for r in e.managed_resources if r.ignored_by_scheduler)
     profiles = []
     for profile in configuration.profiles:
-        effective, found = expand(profile, plugins, compat=compat)
-        arguments = _Arguments(profile, effective, plugins)
+        rules = _rules(profile, plugins)
+        known = plugins if rules is None else (*plugins, *rules.plugins)
+        effective, found = expand(profile, known, compat=compat)
+        if rules is not None:
+            found += rules.diagnostics
+            effective = rules.join(effective, profile)
+        arguments = _Arguments(
+            profile, effective, known, frozenset(plugin.name for plugin in rules.plugins) if rules else frozenset()
+        )
         args = arguments.read(ignored)
         diagnostics += found + arguments.diagnostics
-        running = {name for names in effective.points.values() for name in names}
-        profiles.append(
-            Profile(
-                profile.scheduler_name or "",
-                MappingProxyType(effective.points),
-                MappingProxyType(effective.weights),
-                MappingProxyType(args),
-                # outlines are enough to examine; a policy is compiled from plugins
-                MappingProxyType({plugin.name: cast("Plugin", plugin) for plugin in plugins if plugin.name in running}),
-            )
-        )
+        profiles.append(_profile(profile.scheduler_name or "", effective, args, known, rules))
     return profiles, diagnostics + _queue_sort_differences(configuration, profiles)
+
+
+def _rules(profile: written.Profile, plugins: Sequence[Declared]) -> Compiled | None:
+    """The compiled rules of a profile; None if it has none."""
+    if not (profile.rules or profile.variables or any(config.name == RULES for config in profile.plugin_config)):
+        return None
+    from stowplan.policy.rules import compile_rules  # noqa: PLC0415 - most files have no rules, and CEL takes long to import
+
+    return compile_rules(profile, [plugin.name for plugin in plugins])
+
+
+def _profile(
+    name: str, effective: Effective, args: dict[str, object], known: Sequence[Declared], rules: Compiled | None
+) -> Profile:
+    running = {name for names in effective.points.values() for name in names}
+    scale = 1 if rules is None else rules.scale(effective)
+    # outlines are enough to examine; a policy is compiled from plugins
+    plugins = {plugin.name: cast("Plugin", plugin) for plugin in known if plugin.name in running}
+    units = {name: 1 if rules is None else rules.unit(name) for name in effective.weights}
+    return Profile(
+        name,
+        MappingProxyType(effective.points),
+        MappingProxyType(effective.weights),
+        MappingProxyType(args),
+        MappingProxyType(plugins),
+        MappingProxyType(effective.placement_weights),
+        scale,
+        MappingProxyType({name: round(weight * scale / units[name]) for name, weight in effective.weights.items()}),
+        () if rules is None else rules.audits,
+    )
 
 
 def _left_out(origin: Origin | None, index: int) -> Diagnostic:
@@ -173,7 +202,8 @@ def _queue_sort_differences(configuration: Configuration, profiles: list[Profile
 class _Arguments:
     """Reads the args of one profile's plugins."""
 
-    def __init__(self, profile: written.Profile, effective: Effective, plugins: Sequence[Declared]) -> None:
+    def __init__(self, profile: written.Profile, effective: Effective, plugins: Sequence[Declared], rules: frozenset[str]) -> None:
+        self._rules = rules
         self.diagnostics: list[Diagnostic] = []
         self._profile = profile
         self._effective = effective
@@ -221,10 +251,9 @@ class _Arguments:
     def _opaque(self, path: Path, config: PluginConfig) -> object:
         """Args that nobody here understands; kube-scheduler keeps them for a plugin that may be built in elsewhere."""
         plugin = self._plugins.get(config.name)
-        if config.name == RULES:
-            message = "rules are not supported yet in this version"
-            self.diagnostics.append(self._origin(path).diagnostic(Code.RULES, message))
-        elif plugin is not None and config.args is not None:
+        if config.name == RULES or config.name in self._rules:
+            return None  # rules have read what is theirs
+        if plugin is not None and config.args is not None:
             self._warn((*path, "name"), f'plugin "{config.name}" takes no args: these are ignored')
         elif plugin is None:
             self._warn((*path, "name"), f'plugin "{config.name}" is not known here: its args are not checked')

@@ -11,6 +11,7 @@ from stowplan.plugins.plugin import Area, Detail
 from stowplan.policy.compile import Policy
 from stowplan.policy.nominated import Attempt, counts_as_nominated
 from stowplan.state import Cluster, Store
+from stowplan.text import some
 
 AREAS = 1000
 """Most areas of one detail that are looked at."""
@@ -55,7 +56,7 @@ def _crowded(policy: Policy, store: Store, found: Attempt) -> Iterator[str]:
         name = store.nodes[row].name
         pods = store.nominated.get(name, {}).values()
         keys = sorted(pod.key for pod in pods if counts_as_nominated(policy, found.pod, pod))
-        yield f"{name} would do, but {_some(keys)}, nominated to it, count{'s' if len(keys) == 1 else ''} as running there"
+        yield f"{name} would do, but {some(keys, NAMED)}, nominated to it, count{'s' if len(keys) == 1 else ''} as running there"
     if len(rows) > NAMED:
         yield f"so it is on {len(rows) - NAMED} more"
 
@@ -70,7 +71,7 @@ def _lines(found: Attempt, own: str, detail: Detail) -> Iterator[str]:
     beyond = len(detail.areas) - AREAS
     for why, names in list(groups.items())[:GROUPS]:
         verb = "holds" if len(names) == 1 else "hold"
-        yield f"{detail.kind} {_some(names)} {verb} {detail.text}{why}"
+        yield f"{detail.kind} {some(names, NAMED)} {verb} {detail.text}{why}"
     rest = sum(map(len, list(groups.values())[GROUPS:])) + max(0, beyond)
     if rest:
         yield f"{rest} more hold {detail.text}"
@@ -100,8 +101,3 @@ def _others(found: Attempt, own: str, row: int) -> Sequence[str]:
     if status is None:
         return ("it can take the pod",)
     return ("refused for another of its constraints",) if status.plugin == own else status.reasons
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -190,13 +190,28 @@ def any_of(rejections: Mapping[Reason, Mask], size: int) -> Mask:
     return found
 
 
+def points(steps: int, unit: int) -> float:
+    """Steps of a score as points: an integer where points are the steps."""
+    return steps if unit == 1 else round(steps / unit, 6)
+
+
 @dataclass(slots=True)
 class Scored:
     """One score plugin's answer over the rows of one view."""
 
-    weight: int
+    weight: float
     raw: Numbers
+    """in steps of `unit`, as `normalised`"""
     normalised: Numbers
+    unit: int = 1
+    """steps of a point"""
+    factor: int = 1
+    """what a step counts in the total"""
+
+    @property
+    def weighted(self) -> Numbers:
+        """The part of the total, in its steps."""
+        return self.factor * self.normalised
 
 
 @dataclass(slots=True)
@@ -207,12 +222,14 @@ class Scoring:
     """PreScore by plugin, in order: True where it was skipped"""
     scores: dict[str, Scored] = field(default_factory=dict)
     totals: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    scale: int = 1
+    """steps of a point in the totals"""
     error: str | None = None
 
 
 def score_rows(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, feasible: Feasible) -> Scoring:
     """Score every row of the view, all of them feasible. A profile without score plugins gives each node 1."""
-    scoring = Scoring()
+    scoring = Scoring(scale=profile.scale)
     if not profile.points["score"]:
         scoring.totals = np.ones(cluster.size, dtype=np.int64)
         return scoring
@@ -232,9 +249,11 @@ def score_rows(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, feas
         raw = raws[name]
         if raw is None:
             continue
-        weight, normalised = profile.weights[name], normalise(profile.plugins[name], asks[name], raw, feasible)
-        scoring.scores[name] = Scored(weight, np.where(raw == IGNORED, 0, raw), normalised)
-        scoring.totals += weight * normalised
+        plugin = profile.plugins[name]
+        normalised = normalise(plugin, asks[name], raw, feasible)
+        scored = Scored(profile.weights[name], np.where(raw == IGNORED, 0, raw), normalised, plugin.unit, profile.factors[name])
+        scoring.scores[name] = scored
+        scoring.totals += scored.weighted
     return scoring
 
 

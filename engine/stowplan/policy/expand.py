@@ -7,6 +7,7 @@ what the user wrote is merged into the defaults (`mergePlugins`), then `multiPoi
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +15,7 @@ from typing import Protocol
 from stowplan.policy.names import misspelt, project_of, replacement
 from stowplan.profile import POINTS, PluginSet, Profile
 from stowplan.profile.decode import did_you_mean
-from stowplan.text import Code, Diagnostic, Path, Severity, show_path
+from stowplan.text import Code, Diagnostic, Edit, Path, Severity, show_path
 
 MULTI_POINT = "multiPoint"
 REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
@@ -41,7 +42,7 @@ class Effective:
     """The lists that run. `points` has every extension point; the weights are those of the plugins that score."""
 
     points: Mapping[str, tuple[str, ...]]
-    weights: Mapping[str, int]
+    weights: Mapping[str, float]
     placement_weights: Mapping[str, int]
     enabled: frozenset[str]
     """Every plugin that is listed anywhere, also if it ends up nowhere."""
@@ -70,9 +71,7 @@ def interface(point: str) -> str:
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 
-def report(
-    profile: Profile, path: Path, code: Code, message: str, *notes: str, severity: Severity = Severity.ERROR
-) -> Diagnostic:
+def report(profile: Profile, path: Path, code: Code, message: str, *notes: str, severity: Severity = Severity.ERROR) -> Diagnostic:
     """A finding at a path inside a profile."""
     if profile.origin is None:
         return Diagnostic(code, severity, message, None, show_path(path), notes)
@@ -136,14 +135,20 @@ class _Expansion:
         elif self._compat or not entry.name or entry.name == "*" or misspelt(entry.name, self._known):
             other = f"it belongs to {owner}" if owner else "it is not one of kube-scheduler's own plugins"
             self._report(path, Code.NO_SUCH_PLUGIN, message, (None if owner else guess) or other)
+            self._mend(entry.name)
         elif entry.name not in self._blamed:
             self._blamed.add(entry.name)
             message = f'plugin "{entry.name}" is not part of kube-scheduler: explanations and simulations leave it out'
             notes = [f"it belongs to {owner}" if owner else "a scheduler that has it built in accepts this"]
             notes += [guess] if guess and not owner else []
-            self._diagnostics.append(
-                report(self._profile, path, Code.FOREIGN_PLUGIN, message, *notes, severity=Severity.WARNING)
-            )
+            self._diagnostics.append(report(self._profile, path, Code.FOREIGN_PLUGIN, message, *notes, severity=Severity.WARNING))
+
+    def _mend(self, name: str) -> None:
+        """Give the last finding the edit that corrects a misspelt name."""
+        meant, finding = misspelt(name, self._known), self._diagnostics[-1]
+        if meant and finding.span and finding.span.text.strip("\"'") == name:
+            edit = Edit(finding.span, finding.span.text.replace(name, meant))
+            self._diagnostics[-1] = dataclasses.replace(finding, edits=(edit,))
 
     def _explicit(self, point: str) -> list[str]:
         """The names that a profile lists at a point itself (`updatePluginList`)."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.evaluate import points
 from stowplan.policy.extenders import left_out_json
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Numbers, Store
@@ -118,13 +119,17 @@ def _scores_json(found: Attempt, names: list[str]) -> dict[str, Any]:
     else:
         if scoring.scores:
             answer["scores"] = {
-                name: {"weight": s.weight, "raw": _by_node(nodes, s.raw), "normalized": _by_node(nodes, s.normalised)}
+                name: {
+                    "weight": s.weight,
+                    "raw": _by_node(nodes, s.raw, s.unit),
+                    "normalized": _by_node(nodes, s.normalised, s.unit),
+                }
                 for name, s in scoring.scores.items()
             }
-        answer["totals"] = _by_node(nodes, scoring.totals)
+        answer["totals"] = _by_node(nodes, scoring.totals, scoring.scale)
     answer["best"] = [names[row] for row in found.best.tolist()]
     return answer
 
 
-def _by_node(nodes: list[str], numbers: Numbers) -> dict[str, int]:
-    return dict(zip(nodes, numbers.tolist(), strict=True))
+def _by_node(nodes: list[str], numbers: Numbers, unit: int) -> dict[str, float]:
+    return {node: points(number, unit) for node, number in zip(nodes, numbers.tolist(), strict=True)}

@@ -16,6 +16,7 @@ import numpy as np
 from stowplan.objects import Amounts, Pod, show
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy
+from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
 from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Numbers, Store
 
@@ -36,8 +37,8 @@ class Margin:
     winner: int
     """row in the store, as `runner_up`"""
     runner_up: int
-    points: int
-    parts: tuple[tuple[str, int], ...]
+    points: float
+    parts: tuple[tuple[str, float], ...]
     """weighted difference by plugin, those that speak for the winner first; equal scores are left out"""
 
 
@@ -46,8 +47,8 @@ class WeightFlip:
     """Another node wins if one plugin's weight changes from `weight` to `changed`; 0 stands for a disabled score."""
 
     plugin: str
-    weight: int
-    changed: int
+    weight: float
+    changed: float
     winner: int
     """row in the store"""
 
@@ -78,10 +79,12 @@ def margin(found: Attempt) -> Margin | None:
     if len(order) < 2 or found.scoring is None:
         return None
     first, second = int(order[0]), int(order[1])
-    parts = [(name, s.weight * int(s.normalised[first] - s.normalised[second])) for name, s in found.scoring.scores.items()]
+    scale, totals = found.scoring.scale, found.scoring.totals
+    steps = {name: s.weighted for name, s in found.scoring.scores.items()}
+    parts = [(name, points(int(part[first] - part[second]), scale)) for name, part in steps.items()]
     parts = sorted((part for part in parts if part[1]), key=lambda part: -part[1])
-    points = int(found.scoring.totals[first] - found.scoring.totals[second])
-    return Margin(int(found.feasible[first]), int(found.feasible[second]), points, tuple(parts))
+    ahead = points(int(totals[first] - totals[second]), scale)
+    return Margin(int(found.feasible[first]), int(found.feasible[second]), ahead, tuple(parts))
 
 
 def weight_flips(found: Attempt) -> list[WeightFlip]:
@@ -91,14 +94,15 @@ def weight_flips(found: Attempt) -> list[WeightFlip]:
         return []
     flips = []
     for name, scored in found.scoring.scores.items():
-        steps = _smallest_step(found.scoring.totals, scored.normalised, int(order[0]), scored.weight)
+        gain = scored.normalised * (found.scoring.scale // scored.unit)
+        steps = _smallest_step(found.scoring.totals, gain, int(order[0]), scored.weight)
         if steps is not None:
-            winner = int((found.scoring.totals + steps * scored.normalised).argmax())
+            winner = int((found.scoring.totals + steps * gain).argmax())
             flips.append(WeightFlip(name, scored.weight, scored.weight + steps, int(found.feasible[winner])))
     return sorted(flips, key=lambda flip: abs(flip.changed - flip.weight))
 
 
-def _smallest_step(totals: Numbers, scores: Numbers, winner: int, weight: int) -> int | None:
+def _smallest_step(totals: Numbers, scores: Numbers, winner: int, weight: float) -> int | None:
     """Smallest change of a weight after which some total exceeds the winner's; an increase is preferred to a decrease."""
     ahead, gain = totals[winner] - totals, scores - scores[winner]
     steps = []

@@ -42,7 +42,7 @@ class Attempt:
 
 
 def with_nominated(
-    profile: Profile, policy: Policy, store: Store, found: Attempt, removed: Mapping[int, Sequence[Pod]] | None = None
+    profile: Profile, policy: Policy, store: Store, found: Attempt, removed: Mapping[int, Supposition] | None = None
 ) -> tuple[Sequence[int], Sequence[Status | None]]:
     """Rows on which pods of at least the same priority are nominated, and what the filters say with those pods there.
 
@@ -56,7 +56,8 @@ def with_nominated(
         others = [pod for pod in pods.values() if counts_as_nominated(policy, found.pod, pod)]
         if row is not None and others and (removed is None or row in removed):
             rows.append(row)
-            worlds.append(Supposition(added=others, removed=removed[row] if removed else ()))
+            gone = removed[row] if removed else Supposition()
+            worlds.append(Supposition(added=others, removed=gone.removed, tried=gone.tried))
     if not rows:
         return (), ()
     filtering = filter_rows(profile, found.opening, Cluster(store).suppose(np.array(rows, dtype=np.intp), worlds))

@@ -131,7 +131,7 @@ def search(policy: Policy, store: Store, found: Attempt) -> Preemption:
 
 def _picked(store: Store, dry: Dry) -> Preemption:
     """The cheapest candidate (preemption.pickOneNodeForPreemption)."""
-    places = dry.gone.any(axis=1).nonzero()[0]
+    places = np.flatnonzero(dry.gone.any(axis=1))
     costs = dry.costs(places)
     least = np.lexsort(costs[::-1])[0]
     equal: Mask = np.logical_and.reduce([cost == cost[least] for cost in costs])

@@ -10,10 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stowplan.plugins.arguments import ARGS
-from stowplan.profile.versions import NEWEST
-
-OLDEST = 25
-"""The first minor version of Kubernetes that is known here; the last is `NEWEST`."""
+from stowplan.profile.versions import NEWEST, OLDEST
 
 _FILTERS = ("preFilter", "filter")
 _SCORES = ("preScore", "score")
@@ -83,6 +80,8 @@ _FIELD_SINCE = {
     ("delayCacheUntilActive",): 28,
     **{("profiles", "*", "plugins", point): since for point, since in _POINT_SINCE.items()},
 }
+
+
 def plugins_of(minor: int) -> tuple[Outline, ...]:
     """The plugins of kube-scheduler 1.`minor` in default order. Raises ValueError for a release that is not known."""
     if not OLDEST <= minor <= NEWEST:

@@ -28,6 +28,8 @@ class Dry:
     def __init__(self, policy: Policy, store: Store, found: Attempt, rows: Rows) -> None:
         self._policy, self._store, self._found = policy, store, found
         self.rows = rows
+        self._tried = 0
+        """places of the queues that have been tried"""
 
     def queue_up(self, breaking: Callable[[Sequence[Pod]], Mapping[str, DisruptionBudget]] | None) -> None:
         """Order the less important pods of each row; `breaking` gives, by key, the budgets that eviction in that order breaks."""
@@ -70,6 +72,7 @@ class Dry:
         for rank in range(int(self._valid.sum(axis=1).max(initial=0))):
             places = self._valid[:, rank].nonzero()[0]
             self.gone[places, rank] = False
+            self._tried = rank + 1
             self.gone[places[self._refusals(places).codes >= 0], rank] = True
 
     def _refusals(self, places: NDArray[np.intp]) -> Refusals:
@@ -81,7 +84,7 @@ class Dry:
         changes = Changes(self._kinds, self._codes[places], signs, lambda place: self._world(int(places[place])))
         refusals = filter_rows(profile, opening, Cluster(self._store).suppose(rows, changes)).refusals()
         if self._store.nominated:
-            removed = {int(row): self._world(int(place)).removed for row, place in zip(rows, places, strict=True)}
+            removed = {int(row): self._world(int(place)) for row, place in zip(rows, places, strict=True)}
             at = {row: place for place, row in enumerate(rows.tolist())}
             for row, status in zip(*with_nominated(profile, self._policy, self._store, self._found, removed), strict=True):
                 if status is not None:
@@ -89,7 +92,12 @@ class Dry:
         return refusals
 
     def _world(self, place: int) -> Supposition:
-        return Supposition(removed=self._evicted(place))
+        ranked, order, gone = self._ranked[place], self._order[place], self.gone[place]
+        queue = [ranked[order[i]] for i in self._valid[place].nonzero()[0].tolist()]
+        tried = [(pod, -1) for pod in queue]
+        for rank, pod in enumerate(queue[: self._tried]):
+            tried += [(pod, 1), (pod, -1)] if gone[rank] else [(pod, 1)]
+        return Supposition(removed=self._evicted(place), tried=tried)
 
     def _evicted(self, place: int) -> list[Pod]:
         ranked, order = self._ranked[place], self._order[place]

@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree
-from stowplan.text import ZERO_MEANS_DEFAULT, Code, Diagnostic, Path, Severity, show_path
+from stowplan.text import ZERO_MEANS_DEFAULT, Code, Diagnostic, Edit, Path, Severity, Span, show_path
 
 T = TypeVar("T")
 
@@ -31,6 +31,8 @@ _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST = 2**63 - 1
 _CLOSE = 0.75
+_MOST_GUESSES = 100
+"""findings after which nobody wants suggestions; they take a while"""
 
 
 def decode(cls: type[T], origin: Origin, tree: Tree | None) -> tuple[T, list[Diagnostic]]:
@@ -141,11 +143,13 @@ class _Decoder:
             value = _as_float(value)
         elif kind is bytes:
             value = _as_bytes(value)
-        return value if isinstance(value, kind) else self._wrong(tree, path, _NAMES[kind], *_quote_hint(kind, tree))
+        if isinstance(value, kind):
+            return value
+        return self._wrong(tree, path, _NAMES[kind], *(_quote_hint(kind, tree) or _unquote_hint(kind, tree)))
 
     def _integer(self, tree: Tree, path: Path, bits: int) -> Any:
         if not isinstance(tree, Leaf) or isinstance(tree.value, bool) or not isinstance(tree.value, int):
-            return self._wrong(tree, path, _NAMES[int])
+            return self._wrong(tree, path, _NAMES[int], *_unquote_hint(int, tree))
         if not -(2 ** (bits - 1)) <= tree.value < 2 ** (bits - 1):
             return self._wrong(tree, path, f"an integer of {bits} bits")
         return tree.value
@@ -159,20 +163,36 @@ class _Decoder:
 
     def _wrong(self, tree: Tree, path: Path, expected: str, *notes: str) -> Any:
         message = f"expected {expected}, got {_describe(tree)}"
-        self.diagnostics.append(Origin(self._root, path).diagnostic(Code.WRONG_TYPE, message, Severity.ERROR, *notes))
+        finding = Origin(self._root, path).diagnostic(Code.WRONG_TYPE, message, Severity.ERROR, *notes)
+        self.diagnostics.append(dataclasses.replace(finding, edits=_quoting(tree, notes)))
         return _BROKEN
 
     def _unknown(self, cls: type, tree: Table, name: str, path: Path) -> None:
         known = fields_of(cls)
-        owners = [outer for outer, field in known.items() if name in _inner_names(field.kind)]
-        notes = [f"it belongs under {owner}: indent it" for owner in owners[:1]]
-        self._unknown_name(tree, name, path, [] if notes else known, notes)
+        owners = [_place_of(tree, outer) for outer, field in known.items() if name in _inner_names(field.kind)]
+        if owners:
+            message = f'unknown field "{show_path((*path, name))}"'
+            note, edits = f"it belongs under {owners[0]}: indent it", indent(tree, name, owners[0].partition("[")[0])
+            span = tree.keys.get(name)
+            self.diagnostics.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", (note,), edits))
+        else:
+            self._unknown_name(tree, name, path, known)
 
-    def _unknown_name(self, tree: Table, name: str, path: Path, known: Iterable[str], notes: Iterable[str] = ()) -> None:
-        guess = did_you_mean(name, known)
-        remedies = (*notes, *([guess] if guess else []))
+    def _unknown_name(self, tree: Table, name: str, path: Path, known: Iterable[str]) -> None:
+        meant = closest(name, known) if len(self.diagnostics) < _MOST_GUESSES else None
+        remedies = (f'did you mean "{meant}"?',) if meant else ()
         message = f'unknown field "{show_path((*path, name))}"'
-        self.diagnostics.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, tree.keys.get(name), "", remedies))
+        span = tree.keys.get(name)
+        self.diagnostics.append(
+            Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", remedies, self._rename(tree, name, meant, span))
+        )
+
+    @staticmethod
+    def _rename(tree: Table, name: str, meant: str | None, span: Span | None) -> tuple[Edit, ...]:
+        """The edit that corrects a key; none if the right one is there too, or the key stands elsewhere (a merge)."""
+        if meant is None or span is None or meant in tree.fields or span.text.strip("\"'") != name:
+            return ()
+        return (Edit(span, span.text.replace(name, meant)),)
 
 
 _BROKEN: Any = object()
@@ -180,11 +200,17 @@ _BROKEN: Any = object()
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A sentence that names the closest of the known names, if one is close."""
+    meant = closest(name, known)
+    return f'did you mean "{meant}"?' if meant else None
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The closest of the known names, if one is close."""
     from difflib import get_close_matches  # noqa: PLC0415 - only after an error, and slow to import
 
     lower = {candidate.lower(): candidate for candidate in known}
     close = get_close_matches(name.lower(), lower, n=1, cutoff=_CLOSE)
-    return f'did you mean "{lower[close[0]]}"?' if close else None
+    return lower[close[0]] if close else None
 
 
 def parse_duration(text: str) -> timedelta | None:
@@ -260,12 +286,67 @@ def _entry_hint(tree: Tree, known: Mapping[str, _Field]) -> list[str]:
 
 
 def _quote_hint(kind: Any, tree: Tree) -> list[str]:
-    return ["quote it"] if kind is str and isinstance(tree, Leaf) else []
+    if kind is not str or not isinstance(tree, Leaf):
+        return []
+    raw = tree.span.text if tree.span else ""
+    taken = isinstance(tree.value, bool) and raw.lower() not in ("true", "false", "")
+    return [f"YAML takes {raw} for {_describe(tree)}: quote it" if taken else "quote it"]
+
+
+def _unquote_hint(kind: Any, tree: Tree) -> list[str]:
+    text = tree.value if isinstance(tree, Leaf) and isinstance(tree.value, str) else ""
+    if kind is bool:
+        return [f"write {text.lower()} without quotes"] if text.lower() in ("true", "false", "yes", "no") else []
+    return [f"write {text} without quotes"] if re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text) else []
+
+
+def _place_of(tree: Table, outer: str) -> str:
+    """A field as a place to indent under: of a list the last item."""
+    written = tree.fields.get(outer)
+    return f"{outer}[{len(written.items) - 1}]" if isinstance(written, Items) and written.items else outer
+
+
+def _quoting(tree: Tree, notes: Iterable[str]) -> tuple[Edit, ...]:
+    """The edit that does what a note about quotes says."""
+    span = tree.span if isinstance(tree, Leaf) else None
+    for note in notes if span is not None else ():
+        assert span is not None
+        if note.endswith("quote it"):
+            return (Edit(span, f'"{span.text}"'),)
+        if note.endswith("without quotes") and span.text[:1] in ("'", '"'):
+            return (Edit(span, note.split()[1]),)
+        if note.startswith('write "name: '):
+            return (Edit(span, f"name: {span.text}"),)
+    return ()
+
+
+def indent(tree: Table, name: str, outer: str) -> tuple[Edit, ...]:
+    """The edits that put a field under the one before it, if that is the right one and takes fields or can be made to."""
+    names = list(tree.fields)
+    span, value = tree.keys.get(name), tree.fields[name]
+    before = names[names.index(name) - 1] if names.index(name) else None
+    if before != outer or span is None or value.span is None or value.span.source is not span.source:
+        return ()
+    text, start = span.source.text, span.start
+    line = text.rfind("\n", 0, start) + 1
+    if text[line:start].strip(" "):
+        return ()
+    holder = tree.fields[outer]
+    inner = holder.items[-1] if isinstance(holder, Items) and holder.items else holder
+    keys = [key for key in inner.keys.values() if key] if isinstance(inner, Table) else []
+    column = keys[0].column - 1 if keys else start - line + 2
+    if column <= start - line or not (isinstance(inner, Table) or _is_null(inner)):
+        return ()
+    gap, edits, end = " " * (column - (start - line)), [], value.span.end
+    while 0 <= line < max(end, start + 1):
+        edits.append(Edit(Span(span.source, line, line), gap))
+        line = text.find("\n", line) + 1 or -1
+    return tuple(edits)
 
 
 def _inner_names(kind: Any) -> Iterable[str]:
-    """Field names of the dataclass that a field holds, if it holds one."""
-    candidates = (kind, *typing.get_args(kind)) if typing.get_origin(kind) is not tuple else ()
+    """Field names of the dataclass that a field holds, alone or in a list, if it holds one."""
+    candidates = (kind, *typing.get_args(kind))
     for candidate in candidates:
         if isinstance(candidate, type) and dataclasses.is_dataclass(candidate) and candidate not in (Leaf, Items, Table):
             yield from fields_of(candidate)

@@ -13,7 +13,7 @@ from stowplan.text import Span
 
 _PROPERTIES = re.compile(r"(?:[!&][^\s]*[ \t]+)*")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.|\n))", re.DOTALL)
-_BLANKS = frozenset(' \t\n\r0abtnvfreNLP_')
+_BLANKS = frozenset(" \t\n\r0abtnvfreNLP_")
 """what follows the backslash of an escape that stands for white space or a control character"""
 
 

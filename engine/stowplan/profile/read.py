@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -51,11 +52,21 @@ def read(
     body, refused = _without_rules(tree)
     configuration, found = decode(Configuration, Origin(tree), body)
     configuration = configuration.with_defaults()
-    diagnostics += refused + found
+    diagnostics += refused + [_explained(finding) for finding in found]
+    # what could not be read was replaced by a default, which is not to blame for what is wrong with it
+    unread = {finding.span for finding in found if finding.code is Code.WRONG_TYPE and finding.span}
+    invalid = [Origin(tree).problem(problem) for problem in problems(configuration)]
+    diagnostics += [finding for finding in invalid if finding.span not in unread]
     if not has_errors(found):
-        diagnostics += [Origin(tree).problem(problem) for problem in problems(configuration)]
         diagnostics += _hints(configuration, Origin(tree))
     return configuration, diagnostics
+
+
+def _explained(finding: Diagnostic) -> Diagnostic:
+    """The finding, and where a field comes from that belongs into every other object of Kubernetes."""
+    if finding.message != 'unknown field "metadata"':
+        return finding
+    return dataclasses.replace(finding, notes=("kustomize wants it, kube-scheduler refuses it: name the file instead",))
 
 
 def _text_of(tree: Table, name: str) -> str:
@@ -107,8 +118,8 @@ def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
     data = thaw(tree, memory)
     changes = migrate(data)
     last = last_served(version, kind)
-    subject = f"{kind} files" if kind == POLICY[1] else f'version "{version}"'
-    message = f"{subject} were last read by kube-scheduler 1.{last}: `stowplan convert` makes {KUBERNETES[0]} of this"
+    subject = f"kind {kind}" if kind == POLICY[1] else f'version "{version}"'
+    message = f"{subject} was last read by kube-scheduler 1.{last}: `stowplan convert` makes {KUBERNETES[0]} of this"
     place = Origin(tree).under("kind" if kind == POLICY[1] else "apiVersion")
     found = [place.diagnostic(Code.OLD_VERSION, message, Severity.WARNING)]
     for change in changes:

@@ -78,9 +78,7 @@ class RuleSet:
 def rules_of(profile: Profile) -> tuple[RuleSet, list[Diagnostic]]:
     """The rules of a profile wherever they are written, and everything wrong with them but the expressions."""
     found = RuleSet(profile.variables, profile.rules)
-    diagnostics: list[Diagnostic] = []
-    for problem in _problems(found, fractional=True):
-        diagnostics.append(_report(profile.origin, problem))
+    diagnostics = [_report(profile.origin, problem) for problem in _problems(found, fractional=True)]
     for index, config in enumerate(profile.plugin_config):
         if config.name == RULES and config.args is not None:
             path: Path = ("pluginConfig", index, "args")
@@ -187,5 +185,3 @@ def _weight(weight: float, *, fractional: bool) -> Iterator[Problem]:
 
 def _quoted(text: str) -> str:
     return f'"{text}"'
-
-

@@ -64,15 +64,16 @@ def _leader_election(election: LeaderElection) -> Iterator[Problem]:
 
 
 def _profiles(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
-    seen: set[str] = set()
+    seen: dict[str, None] = {}
     for index, profile in enumerate(profiles):
         path: Path = ("profiles", index)
         name = profile.scheduler_name
         if not name:
             yield Problem((*path, "schedulerName"), Kind.REQUIRED)
         if (name or "") in seen:
-            yield Problem((*path, "schedulerName"), Kind.DUPLICATE, value=name or "")
-        seen.add(name or "")
+            first = f"profiles[{list(seen).index(name or '')}] has this name"
+            yield Problem((*path, "schedulerName"), Kind.DUPLICATE, value=name or "", notes=(first,))
+        seen.setdefault(name or "")
         yield from _percentage(path, profile.percentage_of_nodes_to_score)
         configured: set[str] = set()
         for position, entry in enumerate(profile.plugin_config):
@@ -93,10 +94,19 @@ def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
     for index, profile in enumerate(profiles[1:], 1):
         if profile.plugins.queue_sort != first:
             shown = _shown(profile.plugins.queue_sort)
-            yield _invalid(("profiles", index, "plugins", "queueSort"), shown, "must be the same for all profiles")
+            where: Path = ("profiles", index, "plugins", "queueSort")
+            yield Problem(where, Kind.INVALID, "must be the same for all profiles", shown, _queue_remedy(profiles[0]))
         if name and any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != args:
             path = ("profiles", index, "pluginConfig")
             yield _invalid(path, profile.args_of(name), "queueSort must be the same for all profiles")
+
+
+def _queue_remedy(first: Profile) -> tuple[str, ...]:
+    """What the first profile says about the queue, where, and what to do."""
+    place = first.origin.under("plugins", "queueSort").span if first.origin else None
+    line = f" (line {place.line})" if place else ""
+    says = "says something else" if first.plugins.queue_sort.enabled or first.plugins.queue_sort.disabled else "says nothing"
+    return (f'profile "{first.scheduler_name}"{line} {says} about queueSort', "write the same queueSort in every profile, or none")
 
 
 def _shown(plugins: PluginSet) -> dict[str, Any]:
@@ -116,10 +126,10 @@ def _extenders(extenders: tuple[Extender, ...]) -> Iterator[Problem]:
             if resource.name in managed:
                 yield _invalid(where, resource.name, "duplicate extender managed resource name")
             managed.add(resource.name)
-    binders = sum(bool(extender.bind_verb) for extender in extenders)
-    if binders > 1:
-        found = f"found {binders} extenders implementing bind"
-        yield _invalid(("extenders",), found, "only one extender can implement bind")
+    binders = [f"extenders[{index}]" for index, extender in enumerate(extenders) if extender.bind_verb]
+    if len(binders) > 1:
+        found, detail = f"found {len(binders)} extenders implementing bind", "only one extender can implement bind"
+        yield Problem(("extenders",), Kind.INVALID, detail, found, (f"remove bindVerb from all but one of {', '.join(binders)}",))
 
 
 def _extended_resource_errors(name: str) -> list[str]:

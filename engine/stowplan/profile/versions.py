@@ -7,7 +7,8 @@ KUBERNETES = (f"{GROUP}/v1", "KubeSchedulerConfiguration")
 STOWPLAN = ("stowplan.io/v1alpha1", "SchedulerPolicy")
 POLICY = ("v1", "Policy")
 
-NEWEST = 37
+OLDEST, NEWEST = 25, 37
+"""The minor versions of Kubernetes whose plugins and fields are known."""
 SERVED = {
     "componentconfig/v1alpha1": (8, 12),
     f"{GROUP}/v1alpha1": (12, 18),

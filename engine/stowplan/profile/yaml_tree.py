@@ -82,7 +82,7 @@ class Origin:
 
     def problem(self, problem: Problem, severity: Severity = Severity.ERROR) -> Diagnostic:
         """A validation error somewhere under this value."""
-        return self.under(*problem.path).diagnostic(problem.kind.code, problem.message, severity)
+        return self.under(*problem.path).diagnostic(problem.kind.code, problem.message, severity, *problem.notes)
 
 
 def _child(tree: Tree, part: str | int) -> Tree | None:
@@ -91,6 +91,14 @@ def _child(tree: Tree, part: str | int) -> Tree | None:
     if isinstance(tree, Items) and isinstance(part, int) and part < len(tree.items):
         return tree.items[part]
     return None
+
+
+def at(tree: Tree, path: Path) -> Tree | None:
+    """What stands at a path of a tree; None if nothing does."""
+    found: Tree | None = tree
+    for part in path:
+        found = _child(found, part) if found is not None else None
+    return found
 
 
 def plain(tree: Tree) -> Any:
@@ -137,7 +145,8 @@ def _unreadable(error: Exception, source: Source) -> Diagnostic:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         sentence = ", ".join(part for part in (error.context, error.problem) if part)
-        return _syntax(sentence or "not YAML", source, mark.index if mark else 0)
+        place = mark.index if mark else 0
+        return _syntax(sentence or "not YAML", source, place, *_syntax_notes(source, place, sentence))
     if isinstance(error, yaml.reader.ReaderError):
         before = source.text.encode(errors="replace")[: error.position]
         return _syntax(f"not YAML: {error.reason}", source, len(before.decode(errors="ignore")))
@@ -146,10 +155,22 @@ def _unreadable(error: Exception, source: Source) -> Diagnostic:
     return _syntax(f"nested more than {_DEEPEST} levels deep", source, 0)
 
 
-def _syntax(message: str, source: Source, offset: int) -> Diagnostic:
+def _syntax(message: str, source: Source, offset: int, *notes: str) -> Diagnostic:
     # libyaml reports the end of a text behind its last line, where there is nothing to show
     offset = min(offset, len(source.text.rstrip()))
-    return Diagnostic(Code.SYNTAX, Severity.ERROR, message, Span(source, offset, offset + 1))
+    return Diagnostic(Code.SYNTAX, Severity.ERROR, message, Span(source, offset, offset + 1), "", notes)
+
+
+def _syntax_notes(source: Source, offset: int, sentence: str) -> list[str]:
+    """What libyaml's message means, where experience tells."""
+    line = source.line(source.locate(min(offset, len(source.text)))[0])
+    if "\t" in line[: len(line) - len(line.lstrip())] or source.text[offset : offset + 1] == "\t":
+        return ["a tab: YAML is indented with spaces only"]
+    if "mapping values are not allowed" in sentence:
+        return ["a second `: ` in one value, or a line that is indented too far"]
+    if "did not find expected key" in sentence or "did not find expected '-'" in sentence:
+        return ["this line is indented like nothing above it"]
+    return []
 
 
 class _RefusedError(Exception):

@@ -1,13 +1,16 @@
 """The cluster as self-maintaining columns."""
 
 from stowplan.state.allocation import Share, quotient, shares
+from stowplan.state.areas import Area, Areas
 from stowplan.state.binding import Bound, Delayed, Plan, plan, used_by_class
 from stowplan.state.catalogue import (
     ALLOCATABLE,
+    AREAS,
     CLAIMS,
     CSI_VOLUMES,
     FEATURES,
     HOST_PORTS,
+    IMAGE_LISTS,
     IMAGES,
     LABELS,
     MATCHING,
@@ -17,6 +20,7 @@ from stowplan.state.catalogue import (
     PODS,
     RANKS,
     REQUESTED,
+    SEATS,
     TAINTS,
     TERMS,
     UNSCHEDULABLE,
@@ -29,6 +33,7 @@ from stowplan.state.columns import Amount, Coded, Column, Mask, Numbers, Reach, 
 from stowplan.state.counters import Among, Count, Domains
 from stowplan.state.feasible import IGNORED, Feasible
 from stowplan.state.images import Images
+from stowplan.state.objects import READY, raw_field
 from stowplan.state.pods import Held, Matching, PodTest, Question, Terms, held_terms
 from stowplan.state.ranks import Ranks, importance, started
 from stowplan.state.selection import matching_term, meeting, selected
@@ -38,12 +43,14 @@ from stowplan.state.volumes import UNLIMITED, Claims, CSIVolumes
 
 __all__ = [
     "ALLOCATABLE",
+    "AREAS",
     "CLAIMS",
     "CSI_VOLUMES",
     "FEATURES",
     "HOST_PORTS",
     "IGNORED",
     "IMAGES",
+    "IMAGE_LISTS",
     "LABELS",
     "MATCHING",
     "MOUNTS",
@@ -51,13 +58,17 @@ __all__ = [
     "NONZERO_REQUESTED",
     "PODS",
     "RANKS",
+    "READY",
     "REQUESTED",
+    "SEATS",
     "TAINTS",
     "TERMS",
     "UNLIMITED",
     "UNSCHEDULABLE",
     "Among",
     "Amount",
+    "Area",
+    "Areas",
     "Bound",
     "CSIVolumes",
     "Changes",
@@ -95,6 +106,7 @@ __all__ = [
     "meeting",
     "plan",
     "quotient",
+    "raw_field",
     "selected",
     "shares",
     "started",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mounts
-from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
+from stowplan.state.areas import Areas, AreaStorage
+from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Numbers, Reach, SetStorage, SumStorage
 from stowplan.state.images import Images, ImageStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable
 from stowplan.state.ranks import Ranks, RankStorage
+from stowplan.state.seats import SeatStorage
 from stowplan.state.volumes import Claims, ClaimTable, CSIVolumes, VolumeTable
 
 ONE_POD = Amounts.of({"pods": 1})
@@ -34,6 +36,11 @@ FEATURES: Column[Coded[frozenset[str]]] = Column(
 )
 ALLOCATABLE: Column[Amount] = Column("allocatable", Reach.NODE, lambda store: AmountStorage(store, lambda node: node.allocatable))
 IMAGES: Column[Images] = Column("images", Reach.NODE, ImageStorage)
+IMAGE_LISTS: Column[Coded[tuple[tuple[tuple[str, ...], int], ...]]] = Column(
+    "image lists", Reach.NODE, lambda store: CodedStorage(store, lambda node: node.images)
+)
+EVERYWHERE: Column[Coded[str | None]] = Column("everywhere", Reach.NODE, lambda store: CodedStorage(store, lambda _: ""))
+"""A label that all nodes share."""
 REQUESTED: Column[Amount] = Column("requested", Reach.ROW, lambda store: SumStorage(store, lambda pod: pod.requested))
 NONZERO_REQUESTED: Column[Amount] = Column("non-zero requested", Reach.ROW, lambda store: SumStorage(store, _nonzero))
 PODS: Column[Amount] = Column("pod count", Reach.ROW, lambda store: SumStorage(store, lambda _: ONE_POD))
@@ -42,7 +49,9 @@ HOST_PORTS: Column[Coded[frozenset[HostPort]]] = Column(
 )
 MOUNTS: Column[Coded[frozenset[Mount]]] = Column("mounted disks", Reach.ROW, lambda store: SetStorage(store, mounts))
 CSI_VOLUMES: Column[CSIVolumes] = Column("CSI volumes", Reach.ROW, VolumeTable)
+SEATS: Column[Numbers] = Column("seats", Reach.ROW, SeatStorage)
 
+AREAS: Column[Areas] = Column("amounts by domain", Reach.DOMAIN, AreaStorage)
 CLAIMS: Column[Claims] = Column("claims in use", Reach.DOMAIN, ClaimTable)
 MATCHING: Column[Matching] = Column("matching pods", Reach.DOMAIN, PodTable)
 RANKS: Column[Ranks] = Column("pods by importance", Reach.ROW, RankStorage)
@@ -53,3 +62,8 @@ TERMS: Column[Terms] = Column("affinity terms of pods", Reach.DOMAIN, TermTable)
 def label(key: str) -> Column[Coded[str | None]]:
     """Value of one label, None where a node lacks it; a member of the family of LABELS."""
     return Column(LABELS.family, Reach.NODE, lambda store: CodedStorage(store, lambda node: node.labels.get(key)), key)
+
+
+def domain_of(key: str) -> Column[Coded[str | None]]:
+    """The column whose values are the domains of a label; "" stands for the whole cluster."""
+    return label(key) if key else EVERYWHERE

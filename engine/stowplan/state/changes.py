@@ -18,6 +18,12 @@ class Supposition:
 
     added: Sequence[Pod] = ()
     removed: Sequence[Pod] = ()
+    tried: Sequence[tuple[Pod, int]] = ()
+    """pods taken away (-1) and put back (+1) on the way to this world, in order, where that matters"""
+
+    def steps(self) -> list[tuple[Pod, int]]:
+        """All comings and goings in order."""
+        return [*(self.tried or [(pod, -1) for pod in self.removed]), *((pod, 1) for pod in self.added)]
 
 
 class Kinds:

@@ -135,6 +135,11 @@ class Cluster:
         """Number of nodes in the whole cluster."""
         return len(self._store.nodes)
 
+    @property
+    def now(self) -> float:
+        """Epoch seconds at which decisions are thought to be made. Only asks depend on it."""
+        return self._store.now
+
     def node(self, row: int) -> Node:
         """The node of a row of the store."""
         return self._store.nodes[row]

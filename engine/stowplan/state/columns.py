@@ -60,6 +60,10 @@ class Storage(ABC, Generic[V]):
     def set_node(self, row: int, node: Node) -> None:
         """The node of the row is new or has changed."""
 
+    def differs(self, row: int, node: Node) -> bool:  # noqa: ARG002
+        """Whether the column would show something else of a node whose facts are the same, as it reads the raw object."""
+        return False
+
     def move(self, source: int, target: int) -> None:
         """Row `source`, the last, takes the number `target`, whose node is gone; they are equal where the last node goes."""
 
@@ -181,11 +185,14 @@ class CodedStorage(CodedBase[T]):
 class Amount:
     """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
 
-    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_known")
+    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_known", "_storage")
 
-    def __init__(self, arrays: Mapping[str, Numbers], cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None) -> None:
+    def __init__(
+        self, storage: AmountStorage | SumStorage, cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None
+    ) -> None:
         """`derive`: what a pod adds, for sums over pods."""
-        self._arrays, self._cluster, self._derive = arrays, cluster, derive
+        self._arrays: Mapping[str, Numbers] = storage.arrays
+        self._storage, self._cluster, self._derive = storage, cluster, derive
         self._gathered: dict[str, Numbers] = {}
         self._known: dict[str, tuple[Mask, bool]] = {}
 
@@ -203,6 +210,12 @@ class Amount:
             found = self._gathered[resource] = self._gather(resource)
         return found
 
+    def apart(self, resource: str) -> Numbers:
+        """The amounts as something that tells rows apart, for answers that reach beyond the row."""
+        if self._cluster.watch is not None:
+            self._cluster.watch.tells_apart(AmountSource(self._storage, resource))
+        return self[resource]
+
     @property
     def names(self) -> list[str]:
         """Resources that some node has or some pod asked for, sorted."""
@@ -217,12 +230,25 @@ class Amount:
         return gathered + changes.weigh((derive, resource), lambda pod: derive(pod).get(resource))
 
 
+@dataclass(frozen=True, slots=True)
+class AmountSource:
+    """One resource of a column of amounts, over all rows."""
+
+    storage: AmountStorage | SumStorage
+    resource: str
+
+    def current(self) -> Numbers:
+        """The amount of every row, as it stands."""
+        found = self.storage.arrays.get(self.resource)
+        return np.zeros(self.storage.capacity, dtype=np.int64) if found is None else found
+
+
 class AmountStorage(Storage[Amount]):
     """Amounts of the node itself, one int64 array a resource."""
 
     def __init__(self, store: Store, derive: Callable[[Node], Amounts]) -> None:
         self._derive = derive
-        self._capacity = store.capacity
+        self.capacity = store.capacity
         self.arrays: dict[str, Numbers] = {}
         for row, node in enumerate(store.nodes):
             self._write(row, derive(node))
@@ -231,11 +257,11 @@ class AmountStorage(Storage[Amount]):
         for name, amount in amounts.items():
             array = self.arrays.get(name)
             if array is None:
-                array = self.arrays[name] = np.zeros(self._capacity, dtype=np.int64)
+                array = self.arrays[name] = np.zeros(self.capacity, dtype=np.int64)
             array[row] = amount
 
     def grow(self, capacity: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
 
     def set_node(self, row: int, node: Node) -> None:
@@ -248,7 +274,7 @@ class AmountStorage(Storage[Amount]):
             array[target] = array[source]
 
     def view(self, cluster: Cluster) -> Amount:
-        return Amount(self.arrays, cluster)
+        return Amount(self, cluster)
 
 
 class SumStorage(Storage[Amount]):
@@ -258,7 +284,7 @@ class SumStorage(Storage[Amount]):
 
     def __init__(self, store: Store, derive: Callable[[Pod], Amounts]) -> None:
         self._derive = derive
-        self._capacity = store.capacity
+        self.capacity = store.capacity
         self.arrays: dict[str, Numbers] = {}
         totals: dict[str, list[int]] = {}
         for row, pods in enumerate(store.seats):
@@ -266,13 +292,13 @@ class SumStorage(Storage[Amount]):
                 for name, amount in derive(pod).items():
                     total = totals.get(name)
                     if total is None:
-                        total = totals[name] = [0] * self._capacity
+                        total = totals[name] = [0] * self.capacity
                     total[row] += amount
         for name, total in totals.items():
             self.arrays[name] = np.array(total, dtype=np.int64)
 
     def grow(self, capacity: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
 
     def move(self, source: int, target: int) -> None:
@@ -284,11 +310,11 @@ class SumStorage(Storage[Amount]):
         for name, amount in self._derive(pod).items():
             array = self.arrays.get(name)
             if array is None:
-                array = self.arrays[name] = np.zeros(self._capacity, dtype=np.int64)
+                array = self.arrays[name] = np.zeros(self.capacity, dtype=np.int64)
             array[row] += sign * amount
 
     def view(self, cluster: Cluster) -> Amount:
-        return Amount(self.arrays, cluster, self._derive)
+        return Amount(self, cluster, self._derive)
 
 
 class SetStorage(CodedBase[frozenset[T]]):
@@ -319,5 +345,9 @@ class SetStorage(CodedBase[frozenset[T]]):
             return super().view(cluster)
         codes = cluster.gather(self.codes).copy()
         for place in cluster.changes.touched(self._derive, lambda pod: bool(self._derive(pod))).tolist():
-            codes[place] = self._union(cluster.pods_at(place))
+            held = set(self.values[int(codes[place])])
+            for pod, sign in cluster.changes.world(place).steps():
+                # a set, as upstream: one pod that goes takes what another one holds too
+                held = held | self._derive(pod) if sign > 0 else held - self._derive(pod)
+            codes[place] = self.code(frozenset(held))
         return Coded(codes, self)

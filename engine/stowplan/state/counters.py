@@ -74,13 +74,13 @@ class DomainTable:
 
     def rebuild(self) -> None:
         """Sum afresh: nodes have changed."""
-        from stowplan.state.catalogue import label  # noqa: PLC0415 - the catalogue lists columns made here
+        from stowplan.state.catalogue import domain_of  # noqa: PLC0415 - the catalogue lists columns made here
         from stowplan.state.cluster import Cluster  # noqa: PLC0415
 
         store = self._counter.store
         size = len(store.nodes)
         cluster = Cluster(store)
-        labels = cluster[label(self.key)]
+        labels = cluster[domain_of(self.key)]
         self.codes: Rows = np.where(labels.present(), labels.codes, -1)
         self.takes_part: Mask = self.codes >= 0
         if self._among is not None:
@@ -233,7 +233,7 @@ class Domains:
 
     def rows(self, name: str) -> Rows:
         """Rows of the store in a domain, of the nodes that take part."""
-        here: Mask = (self._table.codes == self._table.values.index(name)) & self._table.takes_part
+        here: Mask = (self._table.codes == self._table.source.index[name]) & self._table.takes_part
         return here.nonzero()[0]
 
     def holders(self, name: str) -> Rows:

@@ -48,6 +48,8 @@ class Store:
         """Grows when a node comes, goes or changes its facts: row numbers and node columns are not what they were."""
         self.lookups = 0
         """Grows when one of `facts`, which asks are made from, changes."""
+        self.now = 0.0
+        """Epoch seconds at which decisions are thought to be made; `set_now` changes it."""
         self.log: list[int] = []
         """Rows whose pods, or facts about them that are not the node's, changed, in order; readers remember their place."""
         self._places: dict[str, str] = {}
@@ -109,6 +111,12 @@ class Store:
         for storage in self._columns.values():
             self.log.extend(storage.set_fact(old, new))
 
+    def set_now(self, now: float) -> None:
+        """Decisions are from now on made at this moment (epoch seconds); asks may depend on it."""
+        if now != self.now:
+            self.now = now
+            self.lookups += 1
+
     # Nodes
 
     def set_node(self, node: Node) -> None:
@@ -116,7 +124,8 @@ class Store:
         row = self.row_of.get(node.name)
         if row is None:
             row = self._new_row(node)
-        elif self.nodes[row] == node:
+        elif self.nodes[row] == node and not any(storage.differs(row, node) for storage in self._columns.values()):
+            self.nodes[row] = node  # the raw object may be another
             return
         self.nodes[row] = node
         self.epoch += 1

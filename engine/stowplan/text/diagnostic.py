@@ -72,13 +72,16 @@ class Code(enum.StrEnum):
     INERT = "STW239"
     WEIGHT_RESET = "STW240"
     NOT_SERVED = "STW241"
-    # not in this version
+    # expressions of rules
     RULES = "STW301"
+    EXPRESSION = "STW302"
+    UNKNOWN_NAME = "STW303"
     # worth knowing
     SMALL_SHARE = "STW401"
     OPPOSED = "STW402"
     DEFAULT_NAME = "STW403"
     MISSING_NODE = "STW404"
+    SHARES = "STW405"
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ class Problem:
     kind: Kind
     detail: str = ""
     value: Any = None
+    notes: tuple[str, ...] = ()
+    """remedies, for people; upstream has none"""
 
     @property
     def message(self) -> str:
@@ -85,4 +87,4 @@ class Problem:
 
     def under(self, *parent: str | int) -> Problem:
         """The same problem seen from an enclosing value."""
-        return Problem((*parent, *self.path), self.kind, self.detail, self.value)
+        return Problem((*parent, *self.path), self.kind, self.detail, self.value, self.notes)

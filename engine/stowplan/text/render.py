@@ -20,7 +20,9 @@ def render(diagnostic: Diagnostic) -> str:
         span = diagnostic.span
         lines[0] = f"{span.source.name}:{span.line}:{span.column}: {head}"
         lines += _snippet(span)
-    lines += [f"  note: {_shown(note)}" for note in diagnostic.notes]
+    for note in diagnostic.notes:
+        first, *more = note.split("\n")
+        lines += [f"  note: {_shown(first)}", *(f"    {_shown(line)}" for line in more)]
     return "\n".join(lines)
 
 

@@ -167,7 +167,7 @@ def test_a_search_that_is_cut_short_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_has_failed_is_not_tried_again_and_counts_the_same(seed, monkeypatch):
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311 - nothing secret
     attributes = lambda: {name: {"int": dice.randint(0, 2)} for name in ("m", "n") if dice.random() < 0.9}  # noqa: E731
     listed = [{"name": f"x{i}", "attributes": attributes()} for i in range(6)]
     constraints = [{"matchAttribute": f"{DRIVER}/m"}, {"distinctAttribute": f"{DRIVER}/n"}]
@@ -180,8 +180,10 @@ def test_what_has_failed_is_not_tried_again_and_counts_the_same(seed, monkeypatc
     for easy in (0, 10**9):
         monkeypatch.setattr(allocator, "EASY", easy)
         world = World(known.inventory, known.taken, known.classes, dynamic_resources.SELECTS, 0)
-        search = Search([store.facts[ResourceClaim][f"default/k{i}"] for i in range(2)], known.inventory.pools(store.nodes[0]), world)
-        outcomes.append((search.run(), search._tried))  # noqa: SLF001 - the count stands for time
+        search = Search(
+            [store.facts[ResourceClaim][f"default/k{i}"] for i in range(2)], known.inventory.pools(store.nodes[0]), world
+        )
+        outcomes.append((search.run(), search._tried))  # the count stands for time
     assert outcomes[0] == outcomes[1]
     world = replace(world, tries=max(1, outcomes[0][1] - 1))
     with pytest.raises(SearchLimitError):
@@ -190,9 +192,8 @@ def test_what_has_failed_is_not_tried_again_and_counts_the_same(seed, monkeypatc
 
 def random_store(dice):
     objects = [node(f"n{i}") for i in range(4)] + [device_class()]
-    for i in range(4):
-        if dice.random() < 0.8:
-            objects.append(devices(f"n{i}", *(f"x{j}" for j in range(dice.randint(1, 3)))))
+    having = [f"n{i}" for i in range(4) if dice.random() < 0.8]
+    objects += [devices(name, *(f"x{j}" for j in range(dice.randint(1, 3)))) for name in having]
     shared = {"driver": "net.example.com", "nodeName": "", "allNodes": True}
     pool = {"name": "net", "generation": 1, "resourceSliceCount": 1}
     objects.append(devices("net", "port", **shared, pool=pool))
@@ -202,7 +203,7 @@ def random_store(dice):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_remembered_answers_are_those_of_a_new_store(seed):
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311 - nothing secret
     store = random_store(dice)
     assumed = []
     for _ in range(30):
@@ -231,7 +232,7 @@ def test_remembered_answers_are_those_of_a_new_store(seed):
 
 
 def test_a_row_does_not_depend_on_the_others():
-    store = random_store(random.Random(3))
+    store = random_store(random.Random(3))  # noqa: S311
     ask = PLUGIN.asks(store.pending["default/p0"], ARGS, Cluster(store))
     everywhere = PLUGIN.rejects(ask, Cluster(store))
     for row in range(4):
@@ -240,7 +241,7 @@ def test_a_row_does_not_depend_on_the_others():
 
 
 def test_asks_differ_when_devices_come_into_use():
-    store = random_store(random.Random(1))
+    store = random_store(random.Random(1))  # noqa: S311
     pending = store.pending["default/p0"]
     before = PLUGIN.asks(pending, ARGS, Cluster(store))
     assert PLUGIN.asks(pending, ARGS, Cluster(store)) == before

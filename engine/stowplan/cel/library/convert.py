@@ -8,8 +8,21 @@ from decimal import Decimal
 from typing import Any
 
 from stowplan.cel.errors import CelError, no_key
+from stowplan.cel.library import arrays
 from stowplan.cel.overloads import declare
-from stowplan.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt, check_int, equal, find_key, from_key, kind_of, lookup_key, type_value
+from stowplan.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    UINT_MAX,
+    UInt,
+    check_int,
+    equal,
+    find_key,
+    from_key,
+    kind_of,
+    lookup_key,
+    type_value,
+)
 
 _DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(?:inf|infinity|nan|[0-9_]*\.?[0-9_]*(?:e[+-]?[0-9_]+)?)", re.ASCII | re.IGNORECASE)
@@ -78,7 +91,7 @@ def _string_to_bool(text: str) -> bool:
     raise _impossible(text, "bool")
 
 
-def show_double(value: float) -> str:
+def show_double(value: float) -> str:  # noqa: PLR0911 - the forms of a number
     """The shortest text of a double as Go's `strconv.FormatFloat(v, 'g', -1, 64)` writes it."""
     if math.isnan(value):
         return "NaN"
@@ -123,7 +136,7 @@ def _show_bool(value: bool) -> str:
 CONVERSIONS = (
     declare("int(int) -> int", _same, "the same"),
     declare("int(uint) -> int", lambda v: check_int(int(v)), "the same number; overflow is an error"),
-    declare("int(double) -> int", _double_to_int, "rounded toward zero; overflow is an error"),
+    declare("int(double) -> int", _double_to_int, "rounded toward zero; overflow is an error", array=arrays.double_to_int),
     declare("int(string) -> int", _string_to_int, "the decimal number"),
     declare("int(timestamp) -> int", lambda v: v.ns // 10**9, "seconds since 1970"),
     declare("int(duration) -> int", lambda v: v.ns, "nanoseconds"),
@@ -132,7 +145,7 @@ CONVERSIONS = (
     declare("uint(double) -> uint", _double_to_uint, "rounded toward zero; overflow is an error"),
     declare("uint(string) -> uint", _string_to_uint, "the decimal number"),
     declare("double(double) -> double", _same, "the same"),
-    declare("double(int) -> double", float, "the nearest double"),
+    declare("double(int) -> double", float, "the nearest double", array=arrays.to_double),
     declare("double(uint) -> double", float, "the nearest double"),
     declare("double(string) -> double", _string_to_double, "the number"),
     declare("string(string) -> string", _same, "the same"),

@@ -185,7 +185,9 @@ class _Dialect:
         if kind == "map":
             entries = sorted((self.text(from_key(key)), self.text(item)) for key, item in value.items())
             return "{" + ", ".join(f"{key}: {item}" for key, item in entries) + "}"
-        message = "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+        message = (
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+        )
         raise CelError(f"error during formatting: {message}, was given {kind}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 from stowplan.cel import limits
@@ -40,7 +41,7 @@ def _comparable(name: str, items: Sequence[Any]) -> None:
 
 def _is_sorted(items: Sequence[Any]) -> bool:
     _comparable("isSorted", items)
-    return all(_order(a, b) <= 0 for a, b in zip(items, items[1:], strict=False))
+    return all(_order(a, b) <= 0 for a, b in pairwise(items))
 
 
 def _extreme(name: str, sign: int) -> Callable[[Sequence[Any]], Any]:
@@ -129,7 +130,7 @@ def sort_by(items: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
     if any(kind_of(key) != kind for key in keys):
         raise CelError("list elements must have the same type")
     if kind in ("int", "string", "bytes", "bool") or isinstance(keys[0], (Timestamp, Duration)):
-        return [items[index] for index in sorted(range(len(items)), key=keys.__getitem__)]
+        return [items[index] for index in sorted(range(len(items)), key=lambda index: keys[index])]
     order = cmp_to_key(lambda a, b: _order(keys[a], keys[b]))
     return [items[index] for index in sorted(range(len(items)), key=order)]
 
@@ -192,7 +193,9 @@ LISTS = (
     declare("list(A).distinct() -> list(A)", _distinct, "every element once", grows=True),
 )
 SETS = (
-    declare("sets.contains(list(A), list(A)) -> bool", _contains_all, "whether the first holds every element of the second", grows=True),
+    declare(
+        "sets.contains(list(A), list(A)) -> bool", _contains_all, "whether the first holds every element of the second", grows=True
+    ),
     declare("sets.equivalent(list(A), list(A)) -> bool", _equivalent, "whether both hold the same elements", grows=True),
     declare("sets.intersects(list(A), list(A)) -> bool", _intersects, "whether an element is in both", grows=True),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stowplan.cel.errors import CelError, no_overload
+from stowplan.cel.library import arrays
 from stowplan.cel.overloads import Overload, declare
 from stowplan.cel.values import INT_MIN, UINT_MAX, UInt, check_int, compare, kind_of
 
@@ -94,9 +95,9 @@ def _sqrt(value: Any) -> float:
 MATH = (
     *_extremes("greatest", 1, "the greatest argument or element"),
     *_extremes("least", -1, "the least argument or element"),
-    declare("math.ceil(double) -> double", _finite(math.ceil), "the whole number not below"),
-    declare("math.floor(double) -> double", _finite(math.floor), "the whole number not above"),
-    declare("math.trunc(double) -> double", _finite(math.trunc), "the whole number toward zero"),
+    declare("math.ceil(double) -> double", _finite(math.ceil), "the whole number not below", array=arrays.ceil),
+    declare("math.floor(double) -> double", _finite(math.floor), "the whole number not above", array=arrays.floor),
+    declare("math.trunc(double) -> double", _finite(math.trunc), "the whole number toward zero", array=arrays.trunc),
     declare("math.round(double) -> double", _round, "the nearest whole number, halves away from zero"),
     declare("math.isNaN(double) -> bool", math.isnan, "whether it is no number"),
     declare("math.isInf(double) -> bool", math.isinf, "whether it is infinite"),

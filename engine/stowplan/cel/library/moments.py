@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,9 +19,7 @@ from stowplan.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
 SECOND = 10**9
 _LEAST, _MOST = -62135596800 * SECOND, 253402300800 * SECOND - 1
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))", re.ASCII
-)
+_RFC3339 = re.compile(r"(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))", re.ASCII)
 _PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _UNITS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -116,9 +115,9 @@ def parse_duration(text: str) -> Duration:
 def show_duration(value: Duration) -> str:
     """Seconds with a fraction, as cel-go writes them: `3730s`, `1.5s`."""
     whole, nano = divmod(abs(value.ns), SECOND)
-    seconds = whole + nano / 1e9
-    text = f"{seconds:.9f}".rstrip("0").rstrip(".") if seconds < 2**53 else str(whole)
-    return f"{'-' if value.ns < 0 and text != '0' else ''}{text}s"
+    seconds = whole + nano / 1e9  # a double, as upstream: large durations lose their last digits
+    text = f"{Decimal(repr(seconds)):f}".removesuffix(".0")
+    return f"{'-' if value.ns < 0 else ''}{text}s"
 
 
 @lru_cache(maxsize=256)

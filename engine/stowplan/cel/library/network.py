@@ -147,7 +147,9 @@ def _ips(mapped: bool) -> tuple[Overload, ...]:
     return (
         declare("ip(string) -> net.IP", parse, "the address"),
         declare("isIP(string) -> bool", _try(parse), "whether the text is an address"),
-        declare("ip.isCanonical(string) -> bool", lambda text: str(parse(text)) == text, "whether the address is in its usual form"),
+        declare(
+            "ip.isCanonical(string) -> bool", lambda text: str(parse(text)) == text, "whether the address is in its usual form"
+        ),
         declare("string(net.IP) -> string", str, "the usual form"),
         declare("net.IP.family() -> int", lambda ip: ip.address.version, "4 or 6"),
         declare("net.IP.isUnspecified() -> bool", lambda ip: int(ip.address) == 0, "whether it is all zeros"),
@@ -156,7 +158,9 @@ def _ips(mapped: bool) -> tuple[Overload, ...]:
         declare("net.IP.isLinkLocalUnicast() -> bool", lambda ip: _link_local(ip.address), "whether it is link-local"),
         declare("net.IP.isGlobalUnicast() -> bool", _global_unicast, "whether it is global, private ones included"),
         declare("net.CIDR.containsIP(net.IP) -> bool", _contains, "whether the address is in the network"),
-        declare("net.CIDR.containsIP(string) -> bool", lambda net, text: _contains(net, parse(text)), "whether it is in the network"),
+        declare(
+            "net.CIDR.containsIP(string) -> bool", lambda net, text: _contains(net, parse(text)), "whether it is in the network"
+        ),
     )
 
 
@@ -165,7 +169,9 @@ _CIDRS = (
     declare("isCIDR(string) -> bool", _try(parse_cidr), "whether the text is a network"),
     declare("string(net.CIDR) -> string", str, "address/length"),
     declare("net.CIDR.containsCIDR(net.CIDR) -> bool", _contains_network, "whether it covers the other"),
-    declare("net.CIDR.containsCIDR(string) -> bool", lambda n, t: _contains_network(n, parse_cidr(t)), "whether it covers the other"),
+    declare(
+        "net.CIDR.containsCIDR(string) -> bool", lambda n, t: _contains_network(n, parse_cidr(t)), "whether it covers the other"
+    ),
     declare("net.CIDR.ip() -> net.IP", lambda net: Address(net.address), "the address in it"),
     declare("net.CIDR.masked() -> net.CIDR", _masked, "with the host bits cleared"),
     declare("net.CIDR.prefixLength() -> int", lambda net: net.bits, "the number of network bits"),

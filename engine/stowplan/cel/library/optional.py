@@ -53,6 +53,8 @@ def look_field(container: Any, field: str) -> Optional:
     """`container.?field`; none for what is no map."""
     if isinstance(container, Optional):
         return look_field(container.value, field) if container.present else NONE
+    if isinstance(container, (list, tuple)):
+        raise CelError("unsupported index type 'string' in list")
     found = lookup_key(container, field) if isinstance(container, Mapping) else None
     return NONE if found is None else of(container[found])
 

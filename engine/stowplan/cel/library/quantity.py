@@ -160,8 +160,8 @@ def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
 
 
 def whole(value: int) -> Quantity:
-    """The quantity of that many units."""
-    return Quantity(value * _NANO, "DecimalSI", value, 0)
+    """The quantity of that many units, in the family upstream gives to plain integers."""
+    return Quantity(value * _NANO, "DecimalExponent", value, 0)
 
 
 def _integer(quantity: Quantity) -> int | None:

@@ -120,14 +120,14 @@ def object_type(kind: str) -> Struct:
 
 def read(value: Any, kind: Type) -> Any:
     """JSON as values of the type; null members count as absent, fields that the type does not know are left out."""
-    if isinstance(kind, Struct):
-        if not isinstance(value, Mapping):
-            return value
-        return {name: read(item, kind.fields[name]) for name, item in value.items() if item is not None and name in kind.fields}
-    if kind.name == "list" and isinstance(value, list | tuple):
-        return [read(item, kind.params[0]) for item in value]
-    if kind.name == "map" and isinstance(value, Mapping):
-        return {name: read(item, kind.params[1]) for name, item in value.items() if item is not None}
+    if isinstance(value, Mapping):
+        if isinstance(kind, Struct):
+            kinds = kind.fields
+            return {name: read(item, kinds[name]) for name, item in value.items() if item is not None and name in kinds}
+        inner = kind.params[1] if kind.name == "map" else DYN
+        return {name: read(item, inner) for name, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [read(item, kind.params[0] if kind.name == "list" else DYN) for item in value]
     if kind is TIMESTAMP and isinstance(value, str):
         return parse_timestamp(value)
     if kind is STRING and isinstance(value, int | float) and not isinstance(value, bool):

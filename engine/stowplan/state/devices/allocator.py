@@ -24,6 +24,8 @@ MOST_DEVICES = 32
 
 EASY = 1000
 """Tries after which a search begins to remember what has failed."""
+MOST_WORK = 1_000_000
+"""Tries that are really made, not remembered, before a search that has a limit gives up as well."""
 
 
 class AllocationError(Exception):
@@ -100,7 +102,7 @@ class Search:
 
     def __init__(self, claims: Sequence[ResourceClaim], pools: Sequence[Pool], world: World) -> None:
         self._claims, self._pools, self._world, self._taken = claims, pools, world, world.taken
-        self._tried = 0
+        self._tried = self._work = 0
         self._selected: dict[tuple[int, int, str, Device], bool] = {}
         self._tasks: list[list[list[_Task]]] = []
         self._trackers: list[list[Tracker]] = []
@@ -262,6 +264,9 @@ class Search:
 
     def _free(self, index: int, task: _Task, device: Device) -> bool:
         """Nobody has the device for himself; with admin access, this claim has not."""
+        self._work += 1
+        if self._work > MOST_WORK and self._world.tries > 0:
+            raise SearchLimitError
         self._count(1)
         holders = self._holders.get(device.id)
         if task.wanted.admin:

@@ -16,7 +16,7 @@ from stowplan.objects import (
     extended_classes,
 )
 from stowplan.state.columns import Column, Reach, Storage
-from stowplan.state.devices.allocator import Picks, Search, World
+from stowplan.state.devices.allocator import Picks, Search, SearchLimitError, World
 from stowplan.state.devices.pools import Inventory, Pool, PoolID
 from stowplan.state.devices.selectors import DeviceTest
 from stowplan.state.devices.taken import Taken
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHAPES = 64
 """Kinds of claims whose answers are remembered."""
 
-Answers = dict[tuple[Pool, ...], Picks | None]
+Answers = dict[tuple[Pool, ...], Picks | SearchLimitError | None]
 
 
 class Devices:
@@ -112,12 +112,17 @@ class Finder:
         self._devices, self._claims, self._world, self._answers = devices, claims, world, answers
 
     def on(self, node: Node) -> Picks | None:
-        """What `Search` finds for the claims on a node. Its errors name the claims, so they are not remembered."""
+        """What `Search` finds for the claims on a node. An AllocationError names the claims, so it is not remembered."""
         pools = self._world.inventory.pools(node)
-        if pools in self._answers:
-            return self._answers[pools]
-        found = self._answers[pools] = Search(self._claims, pools, self._world).run()
-        self._devices.saw(pools)
+        if pools not in self._answers:
+            try:
+                self._answers[pools] = Search(self._claims, pools, self._world).run()
+            except SearchLimitError as limit:
+                self._answers[pools] = limit
+            self._devices.saw(pools)
+        found = self._answers[pools]
+        if isinstance(found, SearchLimitError):
+            raise SearchLimitError
         return found
 
 

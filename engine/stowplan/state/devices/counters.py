@@ -32,21 +32,26 @@ class Ledger:
         left = self._left.get(pool)
         if left is None:
             left = self._left[pool] = self._remaining(pool)
+        if not left:
+            return False
         self.charge(pool, device, 1)
-        if all(amount >= self._charged.get((pool, key), 0) for key, amount in left.items()):
-            return True
-        self.charge(pool, device, -1)
-        return False
+        for name, taken in device.counters:
+            for counter in taken:
+                key = (name, counter)
+                if left[key] < self._charged[pool, key]:
+                    self.charge(pool, device, -1)
+                    return False
+        return True
 
     def _remaining(self, pool: Pool) -> dict[Key, int]:
-        """Counters of a pool less what devices in use consume; below zero if they are overdrawn."""
+        """Counters of a pool less what devices in use consume; nothing at all if those overdraw one."""
         remaining = dict(pool.counters)
         for device in (*(device for device, _ in pool.devices), *pool.elsewhere):
             if device.counters and self._devices.at_all(device.id):
                 for name, taken in device.counters:
                     for counter, amount in taken.items():
                         remaining[name, counter] -= amount
-        return remaining
+        return {} if any(amount < 0 for amount in remaining.values()) else remaining
 
     def charge(self, pool: Pool, device: Device, sign: int) -> None:
         """Take (+1) what the device consumes, or give it back (-1)."""

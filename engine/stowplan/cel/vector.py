@@ -1,0 +1,297 @@
+"""A plan over columns: every node once for all rows.
+
+What is the same in all rows is computed by the row step, functions run once a distinct value (or as array kernels),
+macros over list columns run in the space of their elements. Where none of this applies the row steps of the
+sub-expression take over, row by row, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stowplan.cel import lift
+from stowplan.cel.access import get_field, get_item, has_field
+from stowplan.cel.column import Cell, Codes, Column, Const, Failures, Ragged, Rows, Taken, View, encode, failing, first_failure
+from stowplan.cel.cost import work
+from stowplan.cel.errors import CelError, no_overload
+from stowplan.cel.library.optional import look, look_field
+from stowplan.cel.meter import Meter, exceeded
+from stowplan.cel.plan import MISSING, Plan
+from stowplan.cel.segments import Segments
+from stowplan.cel.tree import Bind, Call, Choice, Fold, Logic, Node, Select
+from stowplan.cel.values import Optional, find_key, kind_of
+from stowplan.cel.walk import elements
+
+_HASHABLE = (str, bool, int, float)
+_QUANTIFIERS = {"all": False, "exists": True}
+_IN_COLUMNS = frozenset(("all", "exists", "exists_one", "filter", "map", "transformList"))
+_PAUSE = 100  # rows between two looks at whether to stop
+MOST_ELEMENTS = 50_000_000  # of one macro over all rows
+
+
+@dataclass(slots=True)
+class Batch:
+    """The rows of one evaluation: a cell for each slot that differs by row, a frame for the rest."""
+
+    size: int
+    frame: list[Any]
+    cells: dict[int, Cell] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def put(self, slot: int, cell: Cell) -> None:
+        """Binds a slot."""
+        if isinstance(cell, Const):
+            self.cells.pop(slot, None)
+            self.frame[slot] = cell.value
+        else:
+            self.cells[slot] = cell
+
+
+class Evaluation:
+    """One evaluation of a plan over many rows."""
+
+    def __init__(self, plan: Plan, meter: Meter) -> None:
+        self.plan = plan
+        self.nodes = plan.nodes
+        self.meter = meter
+        self.limit = meter.limit
+        self.visitors: dict[type[Node], Callable[[Any, Batch], Cell]] = {
+            Select: self.select,
+            Call: self.call,
+            Logic: self.logic,
+            Choice: self.choice,
+            Fold: self.fold,
+            Bind: self.bind,
+        }
+
+    def run(self, root: Node, bindings: Mapping[str, Any], size: int) -> tuple[Column, tuple[str, ...]]:
+        """The values of the root for all rows, and what had to be done row by row."""
+        batch = Batch(size, [MISSING] * self.plan.size)
+        batch.frame[0] = self.meter
+        for name, slot in self.plan.slots.items():
+            value = bindings.get(name, MISSING)
+            batch.put(slot, value if isinstance(value, (View, Column)) else Const(value))
+        try:
+            cell = self.cell(root, batch)
+        except CelError as error:  # interrupted: nothing has a value
+            cell = Const(error)
+        return lift.as_column(cell, size), tuple(batch.notes)
+
+    def cell(self, node: Node, batch: Batch) -> Cell:
+        """The values of the node."""
+        if node in self.nodes.constants:
+            return Const(self.nodes.constants[node])
+        if batch.cells.keys().isdisjoint(self.nodes.needs[node]):
+            try:
+                return Const(self.nodes.steps[node](batch.frame))
+            except CelError as error:
+                return Const(error)
+        slot = self.nodes.reads.get(node)
+        if slot is not None:
+            return batch.cells[slot]
+        self.meter.pause()
+        visitor = self.visitors.get(type(node))
+        return self.by_rows(node, batch, "no column form") if visitor is None else visitor(node, batch)
+
+    def by_rows(self, node: Node, batch: Batch, why: str) -> Column:
+        """The values of the node by its row step, one row after the other."""
+        batch.notes.append(f"characters {node.start} to {node.end}: {why}")
+        step = self.nodes.steps[node]
+        slots = [(slot, batch.cells[slot]) for slot in self.nodes.needs[node] if slot in batch.cells]
+        frame = list(batch.frame)
+        found: list[Any] = []
+        for row in range(batch.size):
+            frame[0] = Meter(self.limit, self.meter.interrupted)
+            if not row % _PAUSE:
+                self.meter.pause()
+            for slot, cell in slots:
+                frame[slot] = cell.value if isinstance(cell, Const) else cell.row(row)
+            try:
+                found.append(step(frame))
+            except CelError as error:
+                found.append(error)
+        return encode(found)
+
+    # -- access
+
+    def select(self, node: Select, batch: Batch) -> Cell:
+        if node.test:
+            return lift.derive(self.cell(node.operand, batch), ("has", node.field), has_field(node.field))
+        if node.optional:
+            name = node.field
+            return lift.derive(self.cell(node.operand, batch), ("look", name), lambda value: look_field(value, name))
+        return lift.derive(self.cell(node.operand, batch), ("field", node.field), get_field(node.field))
+
+    def indexed(self, node: Call, batch: Batch) -> Cell:
+        function = get_item if node.function == "_[_]" else look
+        container, key = (self.cell(arg, batch) for arg in node.args)
+        if isinstance(key, Const) and isinstance(key.value, _HASHABLE) and not isinstance(container, Const):
+            value = key.value
+            return lift.derive(container, (node.function, type(value), value), lambda held: function(held, value))
+        return lift.call(function, None, [container, key], batch.size)
+
+    # -- calls
+
+    def call(self, node: Call, batch: Batch) -> Cell:
+        if node.function in ("_[_]", "_[?_]"):
+            return self.indexed(node, batch)
+        if node.function in ("or", "orValue") and len(node.args) == 1 and node.target is not None:
+            return self.otherwise(node, batch)
+        function = self.nodes.functions.get(node)
+        if function is None:
+            return self.by_rows(node, batch, f"unbound function: {node.function}")
+        parts = node.args if node in self.global_calls else node.children()
+        cells = [self.cell(part, batch) for part in parts]
+        if function.name == "size" and isinstance(cells[0], Ragged):
+            return cells[0].sizes()
+        if function.name == "@in" and isinstance(cells[1], View) and isinstance(cells[0], Const):
+            key = cells[0].value
+            if isinstance(key, str):
+                return lift.derive(cells[1], ("in", key), lambda held: _holds(held, key, function))
+        return lift.call(lambda *values: function.find(*values)(*values), function, cells, batch.size)
+
+    @property
+    def global_calls(self) -> set[Node]:
+        """Calls whose target is part of the name."""
+        return self.plan.global_calls
+
+    def otherwise(self, node: Call, batch: Batch) -> Cell:
+        """`or` and `orValue`: the argument counts only where the optional has no value."""
+        assert node.target is not None
+        name = node.function
+        optional = lift.as_column(self.cell(node.target, batch), batch.size)
+        present = lift.each(optional, ("present", name), lambda value: _has_value(value, name))
+        unwrap = _unwrapped if name == "orValue" else _itself
+        value = lift.each(optional, ("unwrap", name), unwrap)
+        other = self.cell(node.args[0], batch)
+        if name == "or":
+            other = lift.each(lift.as_column(other, batch.size), "optional", _optional)
+        return lift.choose(present, value, lift.as_column(other, batch.size))
+
+    # -- logic
+
+    def logic(self, node: Logic, batch: Batch) -> Cell:
+        chain = lift.Chain(node.dominant, batch.size)
+        for term in node.terms:
+            if chain.add(self.cell(term, batch)):
+                return Const(node.dominant)
+        return chain.result()
+
+    def choice(self, node: Choice, batch: Batch) -> Cell:
+        condition = self.cell(node.condition, batch)
+        if isinstance(condition, Const):
+            if isinstance(condition.value, bool):
+                return self.cell(node.then if condition.value else node.otherwise, batch)
+            error = condition.value
+            return Const(error if isinstance(error, CelError) else no_overload("_?_:_", kind_of(error)))
+        chosen = lift.bools(condition, "_?_:_")
+        then, otherwise = (lift.as_column(self.cell(part, batch), batch.size) for part in (node.then, node.otherwise))
+        return lift.choose(chosen, then, otherwise)
+
+    # -- macros
+
+    def bind(self, node: Bind, batch: Batch) -> Cell:
+        (slot,) = self.nodes.sets[node]
+        batch.put(slot, self.cell(node.value, batch))
+        return self.cell(node.body, batch)
+
+    def fold(self, node: Fold, batch: Batch) -> Cell:
+        source = self.cell(node.source, batch)
+        if isinstance(source, Const):
+            return self.fold_constant(node, source.value, batch)
+        if node.kind not in _IN_COLUMNS:
+            return self.by_rows(node, batch, f"{node.kind}() gives a list or map")
+        view = source if isinstance(source, View) else Rows(source.rows())
+        walked = view.elements(len(node.names))
+        if walked is None:
+            return self.by_rows(node, batch, "elements are known by row only")
+        offsets, names, failures = walked
+        if offsets[-1] > MOST_ELEMENTS:
+            return Const(exceeded())
+        too_dear = failing(np.diff(offsets) * work(node) > self.limit, exceeded())
+        owner = np.repeat(np.arange(batch.size), np.diff(offsets))
+        inner = self.inside(node, batch, owner)
+        for slot, name in zip(self.nodes.sets[node], names, strict=True):
+            inner.put(slot, name)
+        result = self.reduced(node, inner, Segments(offsets, owner), names[0], first_failure(failures, too_dear))
+        batch.notes.extend(note for note in inner.notes if note not in batch.notes)
+        return result
+
+    def reduced(self, node: Fold, inner: Batch, segments: Segments, element: Cell, failures: Failures | None) -> Cell:
+        """The elements of every row brought together."""
+        if node.kind in ("map", "transformList"):
+            where = None if node.where is None else self.test(node.where, inner)
+            body = lift.as_column(self.cell(node.body, inner), inner.size)
+            return segments.mapped(where, body, failures)
+        body = self.test(node.body, inner)
+        if node.kind == "filter":
+            assert isinstance(element, (Column, View))
+            return segments.filtered(body, element, failures)
+        if node.kind == "exists_one":
+            return segments.one(body).failing(failures)
+        return segments.any(body, _QUANTIFIERS[node.kind]).failing(failures)
+
+    def test(self, node: Node, batch: Batch) -> Column:
+        """The node as bools."""
+        return lift.bools(lift.as_column(self.cell(node, batch), batch.size), "_&&_")
+
+    def inside(self, node: Fold, batch: Batch, owner: Codes) -> Batch:
+        """The batch of the elements: what its body needs of the rows is spread over them."""
+        inner = Batch(len(owner), list(batch.frame))
+        needed = self.nodes.needs[node.body]
+        if node.where is not None:
+            needed |= self.nodes.needs[node.where]
+        for slot in needed:
+            cell = batch.cells.get(slot)
+            if isinstance(cell, View):
+                inner.cells[slot] = Taken(cell, owner)
+            elif isinstance(cell, Column):
+                inner.cells[slot] = cell.take(owner)
+        return inner
+
+    def fold_constant(self, node: Fold, source: Any, batch: Batch) -> Cell:
+        """A macro over a list that is the same in all rows: a chain with a term for every element."""
+        dominant = _QUANTIFIERS.get(node.kind)
+        if dominant is None or isinstance(source, CelError):
+            return Const(source) if isinstance(source, CelError) else self.by_rows(node, batch, f"{node.kind}() over a constant")
+        chain = lift.Chain(dominant, batch.size)
+        try:
+            for names in elements(source, len(node.names)):
+                batch.frame[0].spend(work(node))
+                for slot, value in zip(self.nodes.sets[node], names, strict=True):
+                    batch.put(slot, Const(value))
+                if chain.add(self.cell(node.body, batch)):
+                    return Const(dominant)
+        except CelError as error:
+            return Const(error)
+        return chain.result()
+
+
+def _holds(held: Any, key: str, function: Any) -> bool:
+    if isinstance(held, Mapping):
+        return find_key(held, key) is not None
+    return bool(function.find(key, held)(key, held))
+
+
+def _optional(value: Any) -> Optional:
+    if not isinstance(value, Optional):
+        raise no_overload("or", kind_of(value))
+    return value
+
+
+def _has_value(value: Any, name: str) -> bool:
+    if not isinstance(value, Optional):
+        raise no_overload(name, kind_of(value))
+    return value.present
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.value if isinstance(value, Optional) else None
+
+
+def _itself(value: Any) -> Any:
+    return value

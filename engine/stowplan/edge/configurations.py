@@ -1,0 +1,60 @@
+"""Texts that may hold configurations: files, folders and standard input, as `Source`s with the name they were given."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from stowplan.text import Code, Diagnostic, Severity, Source
+
+STANDARD_INPUT = "-"
+LARGEST = 8 * 2**20
+"""Bytes; kube-scheduler's own configurations are a thousandth of that."""
+_SUFFIXES = (".json", ".yaml", ".yml", ".conf", ".config", ".tpl")
+_MENTIONED = re.compile(r"KubeSchedulerConfiguration|SchedulerPolicy|kind[\"']?:\s*[\"']?Policy\b")
+
+
+def sources(paths: Iterable[str]) -> Iterator[Source | Diagnostic]:
+    """The text of every path in order, an error in place of each that cannot be read.
+
+    A folder stands for the files below it that mention a configuration; hidden folders are passed over.
+    """
+    for path in paths:
+        if path == STANDARD_INPUT:
+            yield _decoded("<stdin>", sys.stdin.buffer.read(LARGEST + 1))
+        elif Path(path).is_dir():
+            found = [text for text in map(_file, _below(path)) if not isinstance(text, Source) or _MENTIONED.search(text.text)]
+            yield from found or [_unreadable(path, "no scheduler configuration in this folder")]
+        else:
+            yield _file(path)
+
+
+def _below(folder: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(_SUFFIXES))  # noqa: PTH118 - a str
+
+
+def _file(path: str) -> Source | Diagnostic:
+    try:
+        with Path(path).open("rb") as stream:
+            return _decoded(path, stream.read(LARGEST + 1))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return _unreadable(path, reason[:1].lower() + reason[1:])
+
+
+def _decoded(name: str, content: bytes) -> Source | Diagnostic:
+    if len(content) > LARGEST:
+        return _unreadable(name, f"larger than {LARGEST // 2**20} MiB, which no configuration is")
+    try:
+        return Source(name, content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return _unreadable(name, f"not UTF-8 at byte {error.start}")
+
+
+def _unreadable(name: str, reason: str) -> Diagnostic:
+    return Diagnostic(Code.UNREADABLE, Severity.ERROR, f"{name}: {reason}")

@@ -1,0 +1,145 @@
+"""A rule whose expressions are compiled, and the values they have for a pod and a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stowplan.cel import CelError, Program
+from stowplan.cel.values import Timestamp
+from stowplan.objects import Namespace, Pod
+from stowplan.plugins.cel_rule.nodeview import DomainView, NodeView, Scene
+from stowplan.plugins.cel_rule.podview import SECOND, NamespaceView, PodView, View
+from stowplan.plugins.cel_rule.reading import Reading
+from stowplan.state import Cluster
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A compiled variable; `of_node`: it differs between nodes."""
+
+    name: str
+    program: Program
+    of_node: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expressions:
+    """The programs of a rule and what they read together; `variables` are those of the profile that it uses."""
+
+    name: str
+    value: Program
+    when: Program | None
+    message: Program | None
+    variables: Mapping[str, Variable]
+    params: Mapping[str, Any]
+    reading: Reading
+
+    def view(self, pod: Pod, cluster: Cluster) -> PodSide:
+        """What they see of a pod."""
+        namespace = NamespaceView(pod.namespace, cluster.facts(Namespace).get(pod.namespace))
+        return PodSide(self, PodView(pod, cluster.now), namespace, cluster.now)
+
+
+class PodSide:
+    """The variables that do not depend on a node, each computed once."""
+
+    __slots__ = ("answers", "bindings", "expressions", "namespace", "now", "pod", "variables")
+
+    def __init__(self, expressions: Expressions, pod: PodView, namespace: NamespaceView, now: float) -> None:
+        self.expressions, self.pod, self.namespace, self.now = expressions, pod, namespace, now
+        self.variables: dict[str, Any] = {}
+        self.answers: dict[Any, dict[tuple[int, ...], Any]] = {}
+        """remembered answers by what the node looked like"""
+        self.bindings: dict[str, Any] = {
+            "pod": pod,
+            "namespace": namespace,
+            "now": Timestamp(int(now * SECOND)),
+            "params": expressions.params,
+        }
+        self.bindings["variables"] = VariableView(self, self.bindings)
+
+    def key(self) -> tuple[Any, ...]:
+        """All that the expressions read of the pod: pods with equal keys get equal answers."""
+        reading = self.expressions.reading
+        pod = tuple(frozen(at(self.pod, path)) for path in sorted(reading.pod))
+        namespace = tuple(frozen(at(self.namespace, path)) for path in sorted(reading.namespace))
+        home = self.pod.pod.namespace if reading.beyond else None  # pods() counts in it
+        return (pod, namespace, home, self.now if reading.now else None)
+
+    def at(self, scene: Scene, place: int) -> dict[str, Any]:
+        """The variables for one of the asked rows."""
+        bindings = dict(self.bindings)
+        bindings["node"] = NodeView(scene, place)
+        if self.expressions.reading.beyond:
+            bindings["cluster"] = DomainView(scene, place, "")
+        bindings["variables"] = VariableView(self, bindings)
+        return bindings
+
+
+class VariableView(View):
+    """`variables.x`: computed when first asked for; those of the pod alone are shared by all nodes."""
+
+    __slots__ = ("_bindings", "_side")
+
+    def __init__(self, side: PodSide, bindings: dict[str, Any]) -> None:
+        self._side, self._bindings = side, bindings
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        variable = self._side.expressions.variables.get(name)
+        if variable is None:
+            raise KeyError(name)
+        kept = self._known if variable.of_node else self._side.variables
+        if name not in kept:
+            kept[name] = variable.program.evaluate(self._bindings)
+        if isinstance(kept[name], CelError):
+            raise CelError(f"variables.{name}: {kept[name].message}", absorbable=kept[name].absorbable)
+        return kept[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._side.expressions.variables
+
+
+class _Absent:
+    """What a path leads to where there is nothing."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+NOTHING = _Absent()
+
+
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    """What a path leads to; where it enters something that has no members, that as a whole."""
+    for name in path:
+        if not isinstance(value, Mapping):
+            return value
+        if name not in value:
+            return NOTHING
+        value = value[name]
+    return value
+
+
+def frozen(value: Any) -> Any:
+    """A hashable stand-in for a value: equal for equal values."""
+    if isinstance(value, str) or value is NOTHING:
+        return value
+    if isinstance(value, Mapping):
+        return ("map", *((name, frozen(value[name])) for name in sorted(value)))
+    if isinstance(value, list | tuple):
+        return ("list", *map(frozen, value))
+    return (type(value), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a pod wants of a rule: what the expressions read of it."""
+
+    rule: str
+    key: tuple[Any, ...]
+    failure: str | None = None
+    """why `when` has no value"""
+    side: PodSide | None = field(default=None, compare=False, repr=False)

@@ -1,0 +1,76 @@
+"""A rule over the rows of a view: rows that look the same to it are evaluated once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from stowplan.cel import Program
+from stowplan.plugins.cel_rule.compiled import PodSide
+from stowplan.plugins.cel_rule.nodeview import Scene
+from stowplan.state import Cluster, Numbers, Rows
+
+SOME = 200
+"""So many rows are faster compared one by one than sorted, and their answers are remembered."""
+MOST_REMEMBERED = 4096
+
+Judge: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
+"""(value or CelError, variables) -> the rule's answer, which is hashable."""
+
+
+def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[Any], Rows]:
+    """Answers of a rule, and for each asked row which of them it gets."""
+    reading, size = side.expressions.reading, cluster.size
+    arrays = list(reading.apart(cluster))  # also where they are not needed: a watch must learn of them
+    ask = _Evaluation(program, judge, side, cluster)
+    # pods that are supposed to come or go are not in the arrays, and domains tell rows apart in ways that show later
+    if reading.beyond or (reading.pods and cluster.changes is not None):
+        return [ask.at(place) for place in range(size)], np.arange(size, dtype=np.intp)
+    if size > SOME:
+        first, of = _sorted(arrays, size)
+        return [ask.at(place) for place in first.tolist()], of
+    return _remembered(arrays, ask, side.answers.setdefault(judge, {}))
+
+
+class _Evaluation:
+    """The rule at one place after the other."""
+
+    def __init__(self, program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> None:
+        self._program, self._judge, self._side, self._cluster = program, judge, side, cluster
+        self._scene: Scene | None = None
+        self.size = cluster.size
+
+    def at(self, place: int) -> Any:
+        """The answer for one of the asked rows."""
+        side = self._side
+        if self._scene is None:
+            self._scene = Scene(self._cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+        bindings = side.at(self._scene, place)
+        return self._judge(self._program.evaluate(bindings), bindings)
+
+
+def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[tuple[int, ...], Any]) -> tuple[list[Any], Rows]:
+    """Rows are told apart by their codes, which mean the same for as long as the cluster lives."""
+    if len(known) > MOST_REMEMBERED:
+        known.clear()
+    found = []
+    for place, key in enumerate(zip(*(array.tolist() for array in arrays), strict=True) if arrays else [()] * ask.size):
+        if key not in known:
+            known[key] = ask.at(place)
+        found.append(known[key])
+    return found, np.arange(ask.size, dtype=np.intp)
+
+
+def _sorted(arrays: list[Numbers], size: int) -> tuple[Rows, Rows]:
+    """Places of rows that differ, and for each row which of them stands for it."""
+    code = np.zeros(size, dtype=np.int64)
+    first, groups = np.zeros(1, dtype=np.intp), 1
+    for array in arrays:
+        if groups == size or (array == array[0]).all():
+            continue
+        _, part = np.unique(array, return_inverse=True)
+        _, first, code = np.unique(code * (int(part.max()) + 1) + part, return_index=True, return_inverse=True)
+        groups = len(first)
+    return first.astype(np.intp), code.astype(np.intp)

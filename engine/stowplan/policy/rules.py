@@ -1,0 +1,239 @@
+"""Rules of a profile become plugins: expressions are compiled, and what is wrong with them is told where it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from stowplan.cel import Environment, Program, Struct, Type, compile_expression
+from stowplan.cel.kinds import BOOL, TIMESTAMP, is_dyn
+from stowplan.plugins.cel_rule import UNIT, Conduct, filter_rule, score_rule
+from stowplan.plugins.cel_rule.compiled import Expressions, Variable
+from stowplan.plugins.cel_rule.functions import FUNCTIONS
+from stowplan.plugins.cel_rule.reading import Reading
+from stowplan.plugins.cel_rule.types import DOMAIN, namespace_type, node_type, pod_type, type_of_params
+from stowplan.plugins.plugin import Plugin
+from stowplan.policy.expand import Effective
+from stowplan.profile import Origin, PluginSet, Profile, Rule, params_of, rules_of
+from stowplan.profile.embedded import part_of
+from stowplan.text import Code, Diagnostic, Severity, Source, show_path
+
+WEIGHT_UNIT = 1000
+"""Steps in which weights with fractions are kept."""
+NUMBERS = ("int", "double")
+NODE_NAMES = ("node", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The rules of a profile as plugins, in order of writing."""
+
+    plugins: tuple[Plugin, ...] = ()
+    modes: Mapping[str, str] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def audits(self) -> tuple[Plugin, ...]:
+        """Those that only watch."""
+        return tuple(plugin for plugin in self.plugins if self.modes[plugin.name] == "Audit")
+
+    def unit(self, name: str) -> int:
+        """Steps of a point in which a plugin scores."""
+        return next((plugin.unit for plugin in self.plugins if plugin.name == name), 1)
+
+    def scale(self, effective: Effective) -> int:
+        """Steps of a point in totals: fine enough for all weights and scores to be integers."""
+        return UNIT * WEIGHT_UNIT if any(self.unit(name) > 1 for name in effective.points["score"]) else 1
+
+    def join(self, effective: Effective, profile: Profile) -> Effective:
+        """The lists with the rules that act: those enabled by name stand where they were put, the others at the end.
+
+        Disabling `*` is about the default plugins; a rule is disabled by its name.
+        """
+        sets = dict(profile.plugins.items())
+        points = {point: self._running(point, names, sets) for point, names in effective.points.items()}
+        weights = dict(effective.weights)
+        for plugin in self.plugins:
+            if plugin.name in points["score"]:
+                given = [e.weight for point in ("score", "multiPoint") for e in sets[point].enabled if e.name == plugin.name]
+                weights[plugin.name] = next(filter(None, given), self.weights[plugin.name])
+        enabled = effective.enabled | {plugin.name for plugin in self.plugins}
+        return replace(effective, points=points, weights={name: weights[name] for name in points["score"]}, enabled=enabled)
+
+    def _running(self, point: str, names: tuple[str, ...], sets: Mapping[str, PluginSet]) -> tuple[str, ...]:
+        running = [name for name in names if self.modes.get(name, "Enforce") == "Enforce"]
+        for plugin in self.plugins:
+            name, places = plugin.name, (*plugin.points, "multiPoint")
+            disabled = any(entry.name == name for place in places for entry in sets[place].disabled)
+            if point in plugin.points and self.modes[name] == "Enforce" and name not in running and not disabled:
+                running.append(name)
+        return tuple(running)
+
+
+def compile_rules(profile: Profile, taken: Collection[str]) -> Compiled:
+    """The plugins of the rules of a profile; `taken` are names that rules must not have. Rules that are off are compiled too."""
+    found, wrong = rules_of(profile)
+    compiler = _Compiler(profile, wrong)
+    for variable in found.variables:
+        compiler.variable(variable.name, variable.expression, variable.origin)
+    plugins, names = [], set(taken)
+    for rule in found.rules:
+        if rule.name in taken:
+            compiler.report(rule.origin, "name", Code.DUPLICATE, f'"{rule.name}" is the name of a plugin')
+        plugin = compiler.rule(rule) if (rule.filter is None) != (rule.score is None) else None
+        if plugin is not None and rule.name not in names:
+            plugins.append(plugin)
+        names.add(rule.name)
+    modes = {rule.name: rule.mode for rule in found.rules}
+    return Compiled(tuple(plugins), modes, {rule.name: _weight(rule) for rule in found.rules}, tuple(compiler.diagnostics))
+
+
+def _weight(rule: Rule) -> float:
+    if rule.weight is None:
+        return 1
+    return int(rule.weight) if rule.weight.is_integer() else rule.weight
+
+
+class _Compiler:
+    """Compiles the expressions of one profile, collecting what is wrong."""
+
+    def __init__(self, profile: Profile, diagnostics: list[Diagnostic]) -> None:
+        self.profile, self.diagnostics = profile, diagnostics
+        self.variables: dict[str, Variable] = {}
+        self.types: dict[str, Type] = {}
+        self.readings: dict[str, Reading] = {}
+
+    def report(self, origin: Origin | None, name: str, code: Code, message: str, *notes: str) -> None:
+        if origin is None:
+            self.diagnostics.append(Diagnostic(code, Severity.ERROR, message, None, name, notes))
+        else:
+            self.diagnostics.append(origin.under(name).diagnostic(code, message, Severity.ERROR, *notes))
+
+    # Expressions
+
+    def variable(self, name: str, text: str, origin: Origin | None) -> None:
+        program = self.program(text, self.environment({}), origin, "expression")
+        if program is None:
+            self.types[name] = Type("dyn")  # so that one mistake gives one message
+            return
+        reading = self.reading([program])
+        self.types[name] = program.type
+        self.variables[name] = Variable(name, program, reading.of_node)
+        self.readings[name] = reading
+
+    def rule(self, rule: Rule) -> Plugin | None:
+        params = self.params(rule)
+        env = self.environment(params)
+        when = None if rule.when is None else self.program(rule.when, self.environment(params, node=False), rule.origin, "when")
+        value = self.program(str(rule.filter if rule.point == "filter" else rule.score), env, rule.origin, rule.point)
+        text = rule.message_expression
+        message = None if text is None else self.program(text, env, rule.origin, "messageExpression")
+        for program, name, wanted in (
+            (when, "when", ("bool",)),
+            (value, rule.point, ("bool",) if rule.point == "filter" else NUMBERS),
+            (message, "messageExpression", ("string",)),
+        ):
+            self.wants(rule, program, name, wanted)
+        if value is None:
+            return None
+        programs = [program for program in (value, when, message) if program is not None]
+        reading = self.reading(programs)
+        if reading.whole_node:
+            self.report(
+                rule.origin, rule.point, Code.EXPRESSION, "the node as a whole cannot be used: select the fields that matter"
+            )
+        used = self.used(programs)
+        return self.plugin(rule, Expressions(rule.name, value, when, message, used, params, reading))
+
+    def plugin(self, rule: Rule, expressions: Expressions) -> Plugin:
+        helps = expressions.reading.moves if rule.preemption_helps is None else rule.preemption_helps
+        message = rule.message or f"node(s) did not pass rule {rule.name}"
+        if rule.point == "filter":
+            return filter_rule(expressions, Conduct(message, not helps, rule.on_error != "Admit"))
+        whole = expressions.value.type.name == "int" and (rule.weight is None or rule.weight.is_integer())
+        return score_rule(expressions, Conduct("", True, rule.on_error == "Reject", 1 if whole else UNIT), rule.normalize)
+
+    def program(self, text: str, env: Environment, origin: Origin | None, name: str) -> Program | None:
+        """The compiled expression; None after a report."""
+        if not text.strip():
+            self.report(origin, name, Code.REQUIRED, "Required value: an expression")
+            return None
+        found = compile_expression(text, env, Source(name, text))
+        if isinstance(found, Program):
+            return found
+        self.diagnostics += [_placed(diagnostic, text, origin, name) for diagnostic in found]
+        return None
+
+    def wants(self, rule: Rule, program: Program | None, name: str, wanted: Sequence[str]) -> None:
+        if program is not None and program.type.name not in wanted and not is_dyn(program.type):
+            message = f"must give {' or '.join(wanted)}, this gives {program.type}"
+            remedy = ("for points where it is true, write: (...) ? 100 : 0",) if program.type == BOOL else ()
+            self.report(rule.origin, name, Code.EXPRESSION, message, *remedy)
+
+    def environment(self, params: Mapping[str, Any], *, node: bool = True) -> Environment:
+        variables: dict[str, Type] = {"pod": pod_type(), "namespace": namespace_type(), "now": TIMESTAMP}
+        if params:
+            variables["params"] = Struct("Params", fields={name: type_of_params(value) for name, value in params.items()})
+        if node:
+            variables |= {"node": node_type(), "cluster": DOMAIN}
+        known = {name: kind for name, kind in self.types.items() if node or not self.of_node(name)}
+        if known:
+            variables["variables"] = Struct("Variables", fields=known)
+        return Environment(variables, extra=FUNCTIONS)
+
+    def of_node(self, name: str) -> bool:
+        return name in self.variables and self.variables[name].of_node
+
+    def reading(self, programs: Iterable[Program]) -> Reading:
+        """What some expressions read, through the variables that they use."""
+        found = Reading()
+        for program in programs:
+            found.add(program)
+        for name in found.variables:
+            if name in self.readings:
+                found.join(self.readings[name])
+        return found
+
+    def used(self, programs: Iterable[Program]) -> dict[str, Variable]:
+        """The variables that some expressions use, also through other variables."""
+        direct = Reading()
+        for program in programs:
+            direct.add(program)
+        found: dict[str, Variable] = {}
+        for name in sorted(direct.variables & self.variables.keys()):
+            found[name] = self.variables[name]
+            found |= self.used([self.variables[name].program])
+        return found
+
+    # Parameters
+
+    def params(self, rule: Rule) -> dict[str, Any]:
+        own = params_of(replace(self.profile, plugin_config=()), rule)
+        for index, config in enumerate(self.profile.plugin_config):
+            if config.name == rule.name and config.args is not None:
+                origin = self.profile.origin and self.profile.origin.under("pluginConfig", index, "args")
+                given = self.profile.args_of(rule.name)
+                for name in given if isinstance(given, dict) else ():
+                    if name not in own:
+                        close = get_close_matches(name, own, 1)
+                        hint = (f'did you mean "{close[0]}"?',) if close else ()
+                        self.report(origin, name, Code.UNKNOWN_FIELD, f'rule {rule.name} has no parameter "{name}"', *hint)
+        return params_of(self.profile, rule)
+
+
+def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str) -> Diagnostic:
+    """A finding about an expression as one about the file that it stands in."""
+    notes = diagnostic.notes
+    if name == "when" and any(f"'{missing}'" in diagnostic.message for missing in NODE_NAMES):
+        notes = ("when is decided once for a pod, before any node is looked at",)
+    code = Code.EXPRESSION if diagnostic.code in (Code.SYNTAX, Code.INVALID) else Code.UNKNOWN_NAME
+    if origin is None:
+        return replace(diagnostic, code=code, path=name, notes=notes)
+    place = origin.under(name)
+    span = place.span
+    if span is not None and diagnostic.span is not None:
+        span = part_of(span, text, diagnostic.span.start, diagnostic.span.end)
+    return Diagnostic(code, diagnostic.severity, diagnostic.message, span, show_path(place.path), notes)
