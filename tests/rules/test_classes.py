@@ -30,7 +30,9 @@ RULES = (
     {"score": "double(node.taints.size()) + variables.busy"},
 )
 VARIABLES = (("busy", "node.requested.cpu / node.allocatable.cpu"), ("unused", 'pod.labels["none"]'))
-NODES = st.lists(st.sampled_from(("", " label.pool=x", " label.pool=y taint=a=b:PreferNoSchedule", " zone=z1", " zone=z2 label.pool=x")))
+NODES = st.lists(
+    st.sampled_from(("", " label.pool=x", " label.pool=y taint=a=b:PreferNoSchedule", " zone=z1", " zone=z2 label.pool=x"))
+)
 
 
 @given(st.data())

@@ -49,6 +49,45 @@ def has_field(name: str) -> Callable[[Any], bool]:
     return has
 
 
+Step = Callable[[list[Any]], Any]
+Place = tuple[int, int]
+
+
+def field_of(operand: Step, name: str, place: Place) -> Step:
+    """The step that gives the field of what another step gives."""
+    get = get_field(name)
+
+    def run(frame: list[Any]) -> Any:
+        value = operand(frame)
+        if type(value) is dict and name in value:
+            return value[name]
+        try:
+            return get(value)
+        except CelError as error:
+            if error.place is None:
+                error.place = place
+            raise
+
+    return run
+
+
+def item_of(operand: Step, key: str, place: Place) -> Step:
+    """The step that gives what stands under a literal key in what another step gives."""
+
+    def run(frame: list[Any]) -> Any:
+        value = operand(frame)
+        if type(value) is dict and key in value:
+            return value[key]
+        try:
+            return get_item(value, key)
+        except CelError as error:
+            if error.place is None:
+                error.place = place
+            raise
+
+    return run
+
+
 def get_item(container: Any, key: Any) -> Any:
     """`container[key]`."""
     cls = type(container)

@@ -8,7 +8,7 @@ from typing import Any
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.folds import Frame, Step, size_cost
 from stowplan.cel.overloads import Function, Overload
-from stowplan.cel.values import Optional, kind_of
+from stowplan.cel.values import Optional, equal, kind_of
 
 
 @lru_cache(maxsize=4096)
@@ -41,16 +41,30 @@ def lazily(name: str, left: Step, right: Step) -> Step:
     return run
 
 
+_EQUALITY = frozenset(("_==_", "_!=_"))
+
+
+def _equality(first: Step, second: Step, *, equals: bool) -> Step:
+    """Equality takes any two values, so there is no kernel to look up."""
+
+    def run(frame: Frame) -> bool:
+        a, b = first(frame), second(frame)
+        same = a == b if type(a) is str and type(b) is str else equal(a, b)
+        return same is equals
+
+    return run
+
+
 def apply(function: Function, args: list[Step]) -> Step:
     """The call, with the kernel looked up by the Python classes of the arguments."""
     table, find = function.table, function.find
-    metered = any(overload.grows for overload in function.overloads)
+    metered = max((overload.grows for overload in function.overloads), default=0)
     if metered or len(args) not in (1, 2):
 
         def run(frame: Frame) -> Any:
             values = [arg(frame) for arg in args]
             if metered:
-                frame[0].spend(size_cost(values))
+                frame[0].spend(size_cost(values, metered))
             return find(*values)(*values)
 
         return run
@@ -63,6 +77,8 @@ def apply(function: Function, args: list[Step]) -> Step:
 
         return run_one
     first, second = args
+    if function.name in _EQUALITY:
+        return _equality(first, second, equals=function.name == "_==_")
 
     def run_two(frame: Frame) -> Any:
         a, b = first(frame), second(frame)

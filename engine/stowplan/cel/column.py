@@ -142,7 +142,7 @@ def encode(values: Sequence[Any]) -> Column:
         plain = values if failures is None else [0 if type(value) is CelError else value for value in values]
         if kind != "int" or all(INT_MIN <= value <= INT_MAX for value in plain):
             return Column(kind, np.array(plain, dtype=_DTYPES[kind]), None, failures)
-    codes = np.empty(len(values), np.int64)
+    codes = np.empty(len(values), np.int32)
     index: dict[Hashable, int] = {}
     words: list[Any] = []
     for row, value in enumerate(values):
@@ -189,12 +189,29 @@ class View:
         raise NotImplementedError
 
     def elements(self, names: int) -> Elements | None:
-        """Offsets of the elements of every row and a view for each of the names; None if rows must do it."""
+        """What a macro with that many names walks; None if it has to go row by row."""
         raise NotImplementedError
 
     def row(self, index: int) -> Any:
         """The value of a row, or its CelError."""
         raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """The elements of every row in a row: where each row's start, a cell for each name, the rows that cannot be walked."""
+
+    offsets: Codes
+    cells: tuple[Column | View, ...]
+    failures: Failures | None = None
+    _owner: Codes | None = None
+
+    @property
+    def owner(self) -> Codes:
+        """The row of every element; made when somebody asks and kept."""
+        if self._owner is None:
+            self._owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return self._owner
 
 
 class Rows(View):
@@ -249,7 +266,7 @@ class Rows(View):
                 problems.append(error)
             offsets[index + 1] = len(found[0])
         failures = _failures(problems) if any(problem is not None for problem in problems) else None
-        return offsets, tuple(Rows(part) for part in found), failures
+        return Elements(offsets, tuple(Rows(part) for part in found), failures)
 
 
 class Taken(View):
@@ -311,11 +328,10 @@ class Ragged(View):
     def elements(self, names: int) -> Elements | None:
         if names != 1:
             return self._rows().elements(names)
-        return self.offsets, (self.cell,), self.failures
+        return Elements(self.offsets, (self.cell,), self.failures)
 
 
 Cell: TypeAlias = Const | Column | View
-Elements: TypeAlias = tuple[Codes, tuple[Column | View, ...], Failures | None]
 
 
 def outcomes(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:

@@ -34,15 +34,19 @@ class Loop:
     def walk(self, frame: Frame) -> Iterator[None]:
         """Sets the names in the frame for every element in turn, and pays for it."""
         source = self.source(frame)
-        meter, units = frame[0], self.units
-        for count, names in enumerate(elements(source, len(self.slots)), 1):
+        meter, units, slots = frame[0], self.units, self.slots
+        single = slots[0] if len(slots) == 1 and isinstance(source, (list, tuple)) else None
+        for count, value in enumerate(source if single is not None else elements(source, len(slots)), 1):
             if not count % _PAUSE:
                 meter.pause()
             meter.left -= units
             if meter.left < 0:
                 raise exceeded()
-            for slot, value in zip(self.slots, names, strict=True):
-                frame[slot] = value
+            if single is not None:
+                frame[single] = value
+            else:
+                for slot, name in zip(slots, value, strict=True):
+                    frame[slot] = name
             yield
 
     def wanted(self, frame: Frame) -> bool:
@@ -64,7 +68,7 @@ def logic(terms: list[Step], *, dominant: bool) -> Step:
         failure: CelError | None = None
         for term in terms:
             try:
-                value = term(frame)
+                value: object = term(frame)
             except CelError as error:
                 if not error.absorbable:
                     raise
@@ -87,7 +91,7 @@ def _quantifier(dominant: bool) -> Callable[[Loop], Step]:
             failure: CelError | None = None
             for _ in loop.walk(frame):
                 try:
-                    value = loop.body(frame)
+                    value: object = loop.body(frame)
                 except CelError as error:
                     if not error.absorbable:
                         raise
@@ -183,12 +187,12 @@ FOLDS: dict[str, Callable[[Loop], Step]] = {
 }
 
 
-def size_cost(values: list[Any]) -> int:
-    """A unit for every ten characters and for every element."""
+def size_cost(values: list[Any], power: int) -> int:
+    """A unit for every ten characters and for every element; with power 2, for every pair of elements."""
     units = 1
     for value in values:
         if isinstance(value, (str, bytes)):
             units += len(value) // 10
         elif isinstance(value, (list, tuple, Mapping)):
             units += len(value)
-    return units
+    return units if power == 1 else units + units * units // 4

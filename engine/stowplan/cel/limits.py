@@ -12,7 +12,8 @@ ITEMS = 1000  # of a list or map literal
 PATTERN = 1024  # bytes of a regular expression
 PATTERN_MEMORY = 1 << 20
 STRING = 64 * 1024  # characters of a string made while evaluating
-LIST = 1_000_000  # elements of a list made while evaluating
+LIST = 100_000  # elements of a list made while evaluating
+PARTS = 20_000  # of a nested value that is compared or printed: values can share parts and be exponentially large
 
 
 @dataclass(frozen=True, slots=True)

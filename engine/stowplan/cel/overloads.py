@@ -32,7 +32,7 @@ class Overload:
     kernel: Kernel
     doc: str = ""
     array: Kernel | None = None  # arrays in, (array, mask of errors or None, error) out; see `arrays`
-    grows: bool = False  # work grows with the size of the arguments
+    grows: int = 0  # work grows with the size of the arguments (1), or with the square (2)
 
     @property
     def signature(self) -> str:
@@ -55,7 +55,7 @@ def _params(types: Iterable[Type]) -> Iterable[str]:
         yield from _params(kind.params)
 
 
-def declare(signature: str, kernel: Kernel, doc: str = "", *, array: Kernel | None = None, grows: bool = False) -> Overload:
+def declare(signature: str, kernel: Kernel, doc: str = "", *, array: Kernel | None = None, grows: int = 0) -> Overload:
     """The overload with this signature; capital letters are type parameters."""
     call, _, result = signature.partition(" -> ")
     depth, index = 1, len(call) - 1

@@ -5,7 +5,7 @@ The grammar is CEL's with optional syntax (`a.?b`, `m[?k]`, `[?x]`, `{?k: v}`) a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TypeVar
 
 from stowplan.cel import limits
@@ -20,23 +20,24 @@ _RESERVED = (
     "as break const continue else false for function if import in let loop null package namespace return true var void while"
 )
 RESERVED = frozenset(_RESERVED.split())
-_RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
-_BINARY = ((_RELATIONS), frozenset("+-"), frozenset("*/%"))
+_AND = 1
+_LEVELS = {"||": 0, "&&": _AND, "+": 3, "-": 3, "*": 4, "/": 4, "%": 4} | dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in"), 2)
 
 
-def parse(text: str) -> Node:
-    """The tree of the expression; RefusedError if it is none or too large."""
+def parse(text: str, declared: Container[str] = ()) -> Node:
+    """The tree of the expression; RefusedError if it is none or too large. Reserved words that are declared are names."""
     if len(text.encode("utf-8", "surrogatepass")) > limits.SOURCE:
         raise RefusedError(f"the expression is longer than {limits.SOURCE} bytes", 0, len(text))
-    parser = _Parser(tokens(text))
+    parser = _Parser(tokens(text), declared)
     node = parser.expression()
     parser.expect("end")
     return node
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
+    def __init__(self, found: list[Token], declared: Container[str]) -> None:
         self.tokens = found
+        self.declared = declared
         self.at = 0
         self.depth = 0
         self.heights: dict[Node, int] = {}
@@ -80,35 +81,28 @@ class _Parser:
         self.depth += 1
         if self.depth > limits.DEPTH:
             raise RefusedError(f"nested more than {limits.DEPTH} deep", self.token.start, self.token.end)
-        node = self.disjunction()
+        node = self.climb(0)
         if self.take("?"):
-            then = self.disjunction()
+            then = self.climb(0)
             self.expect(":")
             otherwise = self.expression()
             node = self.made(Choice(node.start, otherwise.end, node, then, otherwise))
         self.depth -= 1
         return node
 
-    def disjunction(self) -> Node:
-        return self.chain("||", self.conjunction, dominant=True)
-
-    def conjunction(self) -> Node:
-        return self.chain("&&", lambda: self.binary(0), dominant=False)
-
-    def chain(self, operator: str, term: Callable[[], Node], *, dominant: bool) -> Node:
-        terms = [term()]
-        while self.take(operator):
-            terms.append(term())
-        if len(terms) == 1:
-            return terms[0]
-        return self.made(Logic(terms[0].start, terms[-1].end, tuple(terms), dominant))
-
-    def binary(self, level: int) -> Node:
-        if level == len(_BINARY):
-            return self.unary()
-        left = self.binary(level + 1)
-        while operator := self.take(*_BINARY[level]):
-            right = self.binary(level + 1)
+    def climb(self, level: int) -> Node:
+        """Operators that bind at least as tightly as the level; one frame whatever the number of levels."""
+        left = self.unary()
+        while (found := _LEVELS.get(self.token.kind, -1)) >= level:
+            operator = self.token
+            if found <= _AND:
+                terms = [left]
+                while self.take(operator.kind):
+                    terms.append(self.climb(found + 1))
+                left = self.made(Logic(left.start, terms[-1].end, tuple(terms), dominant=found < _AND))
+                continue
+            self.at += 1
+            right = self.climb(found + 1)
             name = f"_{operator.kind}_" if operator.kind != "in" else "@in"
             left = self.made(Call(left.start, right.end, name, None, (left, right), operator.start))
         return left
@@ -202,7 +196,7 @@ class _Parser:
         raise RefusedError(f"expected a value, found {what}", token.start, token.end)
 
     def named(self, token: Token, *, absolute: bool) -> Node:
-        if token.text in RESERVED:
+        if token.text in RESERVED and token.text not in self.declared:
             raise RefusedError(f"reserved identifier: {token.text}", token.start, token.end)
         if opening := self.take("("):
             args = self.items(")", self.expression, trailing=False)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stowplan.cel import folds
-from stowplan.cel.access import get_field, get_item, has_field
+from stowplan.cel import folds, limits
+from stowplan.cel.access import field_of, get_item, has_field, item_of
 from stowplan.cel.calls import apply, lazily, narrowed, present
 from stowplan.cel.check import Checked
 from stowplan.cel.cost import steps, work
@@ -163,10 +163,12 @@ class _Planner:
         def run(frame: Frame) -> Any:
             value = frame[slot]
             if value is MISSING:
-                raise CelError(f"no such attribute(s): {name}")
+                error = CelError(f"no such attribute(s): {name}")
+                error.place = (node.start, node.end)
+                raise error
             return value
 
-        return self.at(node, run)
+        return run
 
     def ident(self, node: Ident) -> Step:
         slot = next((scope[node.name] for scope in reversed(self.scopes) if node.name in scope), None)
@@ -192,8 +194,7 @@ class _Planner:
         name = node.field
         if node.optional:
             return lambda frame: look_field(operand(frame), name)
-        get = get_field(name)
-        return self.at(node, lambda frame: get(operand(frame)))
+        return field_of(operand, name, (node.start, node.end))
 
     # -- calls
 
@@ -204,6 +205,9 @@ class _Planner:
             return self.at(node, lazily(node.function, *args))
         if node.function == "_[_]":
             container, key = args
+            literal = self.constants.get(node.args[1])
+            if type(literal) is str:
+                return item_of(container, literal, (node.start, node.end))
             return self.at(node, lambda frame: get_item(container(frame), key(frame)))
         if node.function == "_[?_]":
             container, key = args
@@ -229,8 +233,13 @@ class _Planner:
         eager = node.function in _CONVERSIONS and len(parts) == 1 and parts[0] not in self.computed
         if not eager:
             self.computed.add(node)
+        if any(isinstance(value, (list, tuple, str)) and len(value) > limits.ITEMS for value in values):
+            return None  # large values are made while running, where they are paid for
         try:
-            return self.constant(node, function.find(*values)(*values))
+            value = function.find(*values)(*values)
+            if isinstance(value, (list, str)) and len(value) > limits.ITEMS:
+                return None
+            return self.constant(node, value)
         except CelError as error:
             if self.env.dialect.eager and eager:
                 self.refusals.append(Refusal(error.message, node.start, node.end))

@@ -38,14 +38,16 @@ class Program:
 
     def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None) -> Any:
         """The value for these variables, or the CelError it has none for; `meter` bounds and tells the cost."""
-        budget = meter or Meter(self.env.cost_limit)
-        frame: list[Any] = [MISSING] * self.plan.size
+        plan = self.plan
+        budget = Meter(self.env.cost_limit) if meter is None else meter
+        frame: list[Any] = [MISSING] * plan.size
         frame[0] = budget
-        for name, slot in self.plan.slots.items():
-            frame[slot] = bindings.get(name, MISSING)
+        for name, slot in plan.slots.items():
+            if name in bindings:
+                frame[slot] = bindings[name]
         try:
-            budget.spend(self.plan.units)
-            return self.plan.step(frame)
+            budget.spend(plan.units)
+            return plan.step(frame)
         except CelError as error:
             if error.place is not None:
                 error.span = Span(self.source, *error.place)
@@ -82,7 +84,7 @@ def compile_expression(text: str, env: Environment, source: Source | None = None
     """The program of the expression, or everything that is wrong with it (never an empty tuple)."""
     source = source or Source("expression", text)
     try:
-        root = parse(text)
+        root = parse(text, env.variables)
     except RefusedError as error:
         return (_diagnostic(error.refusal, source, Code.SYNTAX),)
     checked = check(root, env)

@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.cel.column import Codes, Column, Failures, Mask, Ragged, Taken, View, first_failure
+from stowplan.cel.column import Codes, Column, Elements, Failures, Mask, Ragged, Taken, View, first_failure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """`offsets` of the rows' elements, and the row of every element."""
+    """The elements of every row."""
 
-    offsets: Codes
-    owner: Codes
+    elements: Elements
+
+    @property
+    def offsets(self) -> Codes:
+        """Where the elements of each row start."""
+        return self.elements.offsets
 
     @property
     def size(self) -> int:
@@ -57,7 +61,7 @@ class Segments:
 
     def _offsets(self, kept: Codes) -> Codes:
         offsets = np.zeros(self.size + 1, np.int64)
-        np.cumsum(np.bincount(self.owner[kept], minlength=self.size), out=offsets[1:])
+        np.cumsum(np.bincount(self.elements.owner[kept], minlength=self.size), out=offsets[1:])
         return offsets
 
     def _reduce(self, reduce: np.ufunc, data: Codes | Mask) -> Any:
@@ -73,7 +77,7 @@ class Segments:
         if failures is None:
             return None
         at = np.flatnonzero(failures.codes)
-        rows, first = np.unique(self.owner[at], return_index=True)
+        rows, first = np.unique(self.elements.owner[at], return_index=True)
         codes = np.zeros(self.size, np.int64)
         codes[rows] = failures.codes[at[first]]
         return Failures(codes, failures.table)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from stowplan.cel import kinds
+from stowplan.cel import kinds, limits
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.kinds import Type
 
@@ -165,9 +165,10 @@ def _same_number(value: Any) -> Iterator[Any]:
 
 
 _NUMBERS = frozenset((int, UInt, float))
+_CONTAINERS = frozenset(("list", "map", "optional_type"))
 
 
-def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - the rules in their order
+def equal(left: Any, right: Any) -> bool:
     """`==`: numbers by value across types, other types never equal to each other.
 
     Kubernetes' types refuse to be compared with another type. An int beside a double is rounded to a double, as
@@ -185,21 +186,45 @@ def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - the rules in their 
         if kind in kinds.OPAQUE:
             raise no_overload("_==_", kind, other)
         return False
-    if kind == "list":
-        return len(left) == len(right) and all(map(equal, left, right))
-    if kind == "map":
-        return _same_maps(left, right)
-    if kind == "optional_type":
-        return left.present == right.present and (not left.present or equal(left.value, right.value))
+    if kind in _CONTAINERS:
+        check_parts(left)
+        return _same_parts(left, right, kind)
     return bool(left == right)
 
 
-def _same_maps(left: Mapping[Any, Any], right: Mapping[Any, Any]) -> bool:
+def check_parts(value: Any) -> None:
+    """Refuses a nested value with too many parts, before anything walks it."""
+    count, todo = 0, [value]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Optional):
+            todo.append(value.value)
+        elif isinstance(value, (list, tuple, Mapping)):
+            count += len(value)
+            if count > limits.PARTS:
+                raise CelError(f"a value of more than {limits.PARTS} parts", absorbable=False)
+            items = value.values() if isinstance(value, Mapping) else value
+            todo += [item for item in items if isinstance(item, (list, tuple, Mapping, Optional))]
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equality of parts: as `equal`, the size being known."""
+    kind = kind_of(left)
+    if kind in _CONTAINERS and kind == kind_of(right):
+        return _same_parts(left, right, kind)
+    return equal(left, right)
+
+
+def _same_parts(left: Any, right: Any, kind: str) -> bool:
+    if kind == "list":
+        return len(left) == len(right) and all(map(_same, left, right))
+    if kind == "optional_type":
+        return left.present == right.present and (not left.present or _same(left.value, right.value))
     if len(left) != len(right):
         return False
     for key, value in left.items():
         found = find_key(right, from_key(key))
-        if found is None or not equal(value, right[found]):
+        if found is None or not _same(value, right[found]):
             return False
     return True
 

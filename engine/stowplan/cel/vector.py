@@ -15,7 +15,7 @@ import numpy as np
 
 from stowplan.cel import lift
 from stowplan.cel.access import get_field, get_item, has_field
-from stowplan.cel.column import Cell, Codes, Column, Const, Failures, Ragged, Rows, Taken, View, encode, failing, first_failure
+from stowplan.cel.column import Cell, Column, Const, Elements, Failures, Ragged, Rows, Taken, View, encode, failing, first_failure
 from stowplan.cel.cost import work
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.optional import look, look_field
@@ -209,20 +209,17 @@ class Evaluation:
         walked = view.elements(len(node.names))
         if walked is None:
             return self.by_rows(node, batch, "elements are known by row only")
-        offsets, names, failures = walked
-        if offsets[-1] > MOST_ELEMENTS:
+        if walked.offsets[-1] > MOST_ELEMENTS:
             return Const(exceeded())
-        too_dear = failing(np.diff(offsets) * work(node) > self.limit, exceeded())
-        owner = np.repeat(np.arange(batch.size), np.diff(offsets))
-        inner = self.inside(node, batch, owner)
-        for slot, name in zip(self.nodes.sets[node], names, strict=True):
-            inner.put(slot, name)
-        result = self.reduced(node, inner, Segments(offsets, owner), names[0], first_failure(failures, too_dear))
+        too_dear = failing(np.diff(walked.offsets) * work(node) > self.limit, exceeded())
+        inner = self.inside(node, batch, walked)
+        result = self.reduced(node, inner, walked, first_failure(walked.failures, too_dear))
         batch.notes.extend(note for note in inner.notes if note not in batch.notes)
         return result
 
-    def reduced(self, node: Fold, inner: Batch, segments: Segments, element: Cell, failures: Failures | None) -> Cell:
+    def reduced(self, node: Fold, inner: Batch, walked: Elements, failures: Failures | None) -> Cell:
         """The elements of every row brought together."""
+        segments = Segments(walked)
         if node.kind in ("map", "transformList"):
             where = None if node.where is None else self.test(node.where, inner)
             body = lift.as_column(self.cell(node.body, inner), inner.size)
@@ -239,18 +236,20 @@ class Evaluation:
         """The node as bools."""
         return lift.bools(lift.as_column(self.cell(node, batch), batch.size), "_&&_")
 
-    def inside(self, node: Fold, batch: Batch, owner: Codes) -> Batch:
+    def inside(self, node: Fold, batch: Batch, walked: Elements) -> Batch:
         """The batch of the elements: what its body needs of the rows is spread over them."""
-        inner = Batch(len(owner), list(batch.frame))
+        inner = Batch(int(walked.offsets[-1]), list(batch.frame))
         needed = self.nodes.needs[node.body]
         if node.where is not None:
             needed |= self.nodes.needs[node.where]
         for slot in needed:
             cell = batch.cells.get(slot)
             if isinstance(cell, View):
-                inner.cells[slot] = Taken(cell, owner)
+                inner.cells[slot] = Taken(cell, walked.owner)
             elif isinstance(cell, Column):
-                inner.cells[slot] = cell.take(owner)
+                inner.cells[slot] = cell.take(walked.owner)
+        for slot, cell in zip(self.nodes.sets[node], walked.cells, strict=True):
+            inner.put(slot, cell)
         return inner
 
     def fold_constant(self, node: Fold, source: Any, batch: Batch) -> Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stowplan.cli.audited import audited
 from stowplan.cli.output import Page
 from stowplan.cli.pods import Subject, pending
 from stowplan.cli.rejected import all_nodes, behind, rejections
@@ -84,6 +85,7 @@ def _explain(page: Page, case: Case, view: View) -> None:
         scores(page, profile, case.found, case.store, view.top)
     rejections(page, case.found, case.store, wide=view.wide)
     behind(page, details(case.policy, case.store, case.found), wide=view.wide)
+    audited(page, profile, case.found, case.store)
     if view.all_nodes:
         all_nodes(page, case.found, case.store, wide=view.wide)
     if case.fits:

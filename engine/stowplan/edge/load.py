@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -180,6 +181,7 @@ class _Loader:
                 if fact is not None:
                     self._add(fact, place)
         self._look_around()
+        self.store.set_now(time.time())
         if self.errors:
             raise ClusterError([*self.errors, *self.report.warnings])
         return self.store, self.report

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Placement:
     """packed bits over the rows: nodes with the same, highest total"""
     evicted: tuple[Pod, ...] = ()
     """pods that had to go for this one, most important first; all of them from the preemption's node"""
+    objections: Mapping[str, str] = field(default_factory=dict)
+    """rules in audit that would have rejected the node, with the reason"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class Simulation:
             "message": placement.message,
             "preemption": placement.preemption and placement.preemption.to_json(),
             "evicted": [pod.key for pod in placement.evicted],
+            "audit": dict(placement.objections),
         }
         return answer | {name: value for name, value in members.items() if value}
 
@@ -196,11 +199,14 @@ class _Run:
                 choice = self.chooser.choose(now)
             self._denominate(now, choice)
         node = None if choice.row is None else self.store.nodes[choice.row].name
-        if node is not None:
+        objections: Mapping[str, str] = {}
+        if choice.row is not None and node is not None:
+            objections = self.chooser.objections(now, choice.row)
             self.trial.place(now, node, choice.facts)
         reported = first.preemption if evicted else choice.preemption
         tied = _packed(choice.tied)
-        return Placement(pod, choice.skipped, node, choice.total, choice.feasible, choice.message, reported, tied, evicted)
+        said = (choice.total, choice.feasible, choice.message)
+        return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections)
 
     def _denominate(self, pod: Pod, choice: Choice) -> None:
         """A pod that was tried in vain loses its nomination, unless it may not preempt or has just been given it."""

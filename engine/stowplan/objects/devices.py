@@ -83,7 +83,7 @@ class Where:
         return self.all_nodes or (self.selector is not None and self.selector.matches(name, labels))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Device:
     """A device of a slice; equality is identity.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stowplan.cel.selects import selects
 from stowplan.objects import (
     SPECIAL_CLAIM,
     Allocation,
@@ -41,10 +42,9 @@ from stowplan.state.devices import (
     Pick,
     Picks,
     SearchLimitError,
-    unsupported,
 )
 
-SELECTS: DeviceTest = unsupported
+SELECTS: DeviceTest = selects
 """How CEL selectors are asked about a device."""
 
 TRIES_PER_SECOND = 1_000_000
@@ -80,6 +80,11 @@ class Ask:
     def searches(self) -> bool:
         """Is there anything to allocate?"""
         return self.special is not None or any(claim.allocation is None for claim in self.claims)
+
+    @property
+    def prefers(self) -> bool:
+        """Is there a choice that scores could tell apart?"""
+        return any(request.exactly is None for claim in self.claims for request in claim.requests)
 
 
 class LookupFaultError(Exception):
@@ -270,7 +275,7 @@ def rejects(ask: Ask | str, cluster: Cluster) -> Rejections | None:
 
 
 def scores(ask: Ask | str, cluster: Cluster, _: Feasible) -> Numbers:
-    if isinstance(ask, str) or ask.refusal is not None or not ask.searches:
+    if isinstance(ask, str) or ask.refusal is not None or not (ask.searches and ask.prefers):
         return np.zeros(cluster.size, dtype=np.int64)
     judge = Judge(ask, cluster[DEVICES])
     held = sum(preference(claim, _requests_held(claim.allocation)) for claim in ask.claims if claim.allocation is not None)
@@ -377,5 +382,6 @@ PLUGIN = Plugin(
     normalise=more_is_better,
     stateless={"filter": "not found", "reserve": "not found", "postFilter": "not found"},
     reserves=reserves,
+    releases=releases,
     gate=gate,
 )

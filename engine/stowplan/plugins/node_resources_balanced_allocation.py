@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
 from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Share, shares
-from stowplan.state.devices import DEVICES, device_stamp, unsupported
+from stowplan.state.devices import DEVICES, device_stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) 
 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
-    parts = list(shares(ask.resources, ask.requests, cluster, nonzero=False, counted=unsupported if ask.devices else None))
+    parts = list(shares(ask.resources, ask.requests, cluster, nonzero=False, counted=selects if ask.devices else None))
     before = balance(parts, cluster.size, with_pod=False)
     after = balance(parts, cluster.size, with_pod=True)
     half = MAX_SCORE // 2

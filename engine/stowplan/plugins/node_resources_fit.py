@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, DeviceClass, Pod, extended_classes, is_dra_extended, is_extended
 from stowplan.plugins.arguments import NodeResourcesFitArgs, ScoringStrategy, ShapePoint
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
@@ -27,7 +28,7 @@ from stowplan.state import (
     quotient,
     shares,
 )
-from stowplan.state.devices import DEVICES, device_stamp, unsupported
+from stowplan.state.devices import DEVICES, device_stamp
 
 TOO_MANY_PODS = Reason("Too many pods")
 
@@ -93,9 +94,7 @@ def final(ask: Ask, cluster: Cluster) -> Mask:
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
-    parts = list(
-        shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=unsupported if ask.devices else None)
-    )
+    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=selects if ask.devices else None))
     if strategy.type == "RequestedToCapacityRatio":
         return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
     rate = least if strategy.type == "LeastAllocated" else most

@@ -114,6 +114,7 @@ class Plugin:
     normalise raw scores to 0..100; absent: they are taken as they are
     details   (ask, cluster) -> facts behind the rejections of the view's rows, all of which the plugin rejects
     reserves  (ask, cluster, row) -> facts as binding the pod to that row of the store will make them (a claimed volume)
+    releases  (ask, cluster) -> what PostFilter gives up for a pod that no node takes; the view is the rows it refused first
     gate      (pod, cluster) -> why the pod may not enter the queue
     order     (pod) -> sort key of the queue, smallest first
     """
@@ -132,7 +133,7 @@ class Plugin:
     scores: Callable[[Any, Cluster, Feasible], Numbers | None] | None = None
     normalise: Normalise | None = None
     stateless: Mapping[str, str] = field(default_factory=dict)
-    """error of a point (`filter`, `preScore`, `score`, `reserve`, `postFilter`) where the one before, whose state it reads, has not run"""
+    """error of a point (`filter`, `preScore`, `score`, `reserve`, `postFilter`) where the one whose state it reads has not run"""
     unaided: frozenset[Reason] = frozenset()
     """reasons that `filter` finds before it misses that state"""
     recalls: bool = False
@@ -143,6 +144,7 @@ class Plugin:
     """steps of a point in which it scores; more than 1 where scores have fractions"""
     personal: bool = False
     """asks depend on more of a pod than its spec, labels, namespace, owner and requests"""
+    releases: Callable[[Any, Cluster], str | None] | None = None
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None
 

@@ -32,5 +32,4 @@ DEFAULT_PREEMPTION = Plugin(
 )
 
 
-NEEDS: dict[str, Callable[[Pod], str | None]] = {
-}
+NEEDS: dict[str, Callable[[Pod], str | None]] = {}

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.objects import OtherFact, Pod
+from stowplan.objects import DeviceClass, OtherFact, Pod
 from stowplan.policy.attempt import admission, attempt
+from stowplan.policy.audit import objections
 from stowplan.policy.classes import Classes, PodClass
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
@@ -60,6 +61,11 @@ class Chooser:
             choice.row, choice.message = None, fault
         return choice
 
+    def objections(self, pod: Pod, row: int) -> Mapping[str, str]:
+        """Rules in audit that would have rejected a node, with the reason."""
+        profile = self._policy.profiles[pod.spec.scheduler_name]
+        return objections(profile, self._store, pod, row) if profile.audits else {}
+
     def _choose(self, pod: Pod) -> Choice:
         skipped, _ = admission(self._policy, self._store, pod)
         if skipped is not None:
@@ -101,7 +107,8 @@ class Chooser:
     def _alone(self, pod: Pod) -> bool:
         """Whether asks may differ from those of other pods of the same spec, labels, namespace, owner and requests."""
         claims = pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        return bool(claims) or pod.spec.scheduler_name in self._personal
+        backed = pod.spec.extended and self._store.facts.get(DeviceClass)
+        return bool(claims or backed) or pod.spec.scheduler_name in self._personal
 
     def _start_over(self) -> None:
         """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stowplan.policy.attempt import attempt
+from stowplan.policy.audit import audits
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import points
 from stowplan.policy.extenders import left_out_json
@@ -30,6 +31,15 @@ class Explanation:
         for key in self.pods:
             yield attempt(self.policy, self.store, self.store.pending[key])
 
+    def _audits_json(self, found: Attempt) -> dict[str, Any]:
+        """What rules in audit say, where there are any."""
+        profile = self.policy.profiles.get(found.profile)
+        if profile is None or not profile.audits or found.skipped is not None:
+            return {}
+        names = [node.name for node in self.store.nodes]
+        said = audits(profile, self.store, found.pod, found.feasible)
+        return {"audit": {audit.rule: audit.to_json(names, found.feasible) for audit in said}}
+
     def to_json(self) -> dict[str, Any]:
         """`{"profiles": {...}, "pods": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`.
 
@@ -37,7 +47,7 @@ class Explanation:
         """
         pods, judged = [], []
         for found in self:
-            pods.append(attempt_json(found, self.store))
+            pods.append(attempt_json(found, self.store) | self._audits_json(found))
             judged += [found.pod] if found.skipped is None else []
         answer = {"apiVersion": API_VERSION, "kind": "Explanation", "profiles": profiles_json(self.policy), "pods": pods}
         return answer | left_out_json(self.policy, judged)

@@ -80,6 +80,8 @@ class Groups:
             stirred |= bool(self.weights[old] == 0)
         if new != old:
             self.of[row] = new
+            if self.of[self.representatives[new]] != new:  # the group was empty: its last member stands in another
+                self.representatives[new] = row
             if self.representatives[old] == row:
                 self._replace(old)
         if now:

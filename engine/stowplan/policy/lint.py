@@ -140,7 +140,7 @@ def _mended(finding: Diagnostic, place: Origin, text: str) -> Diagnostic:
 
 
 def _names_of_args(written: Written, origin: Origin, profile: Profile, known: dict[str, Declared]) -> Iterator[Diagnostic]:
-    """pluginConfig of plugins that do not run, do not exist, or do not exist any more."""
+    """Args of plugins that do not run, do not exist, or do not exist any more."""
     running = {name for names in profile.points.values() for name in names}
     rules = {rule.name for rule in written.rules}
     for index, config in enumerate(written.plugin_config):

@@ -6,6 +6,7 @@ victims are spared rank by rank.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import DisruptionBudget, Pod
-from stowplan.plugins.plugin import Code
+from stowplan.plugins.plugin import Code, Plugin
 from stowplan.policy.compile import Policy
 from stowplan.policy.decision import fit_error
 from stowplan.policy.nominated import Attempt
@@ -85,11 +86,30 @@ def post_filter(policy: Policy, store: Store, found: Attempt) -> Preemption | No
         fault = profile.plugins[name].stateless.get("postFilter")
         if fault and name not in found.opening.reached:
             return Preemption(Code.ERROR, fault)
-    if NAME not in profile.points["postFilter"]:
+    outcome = _evict(policy, store, found)
+    if outcome.code is not Code.UNSCHEDULABLE:
+        return outcome
+    texts = [text for name in profile.points["postFilter"] if (text := _released(profile.plugins[name], store, found))]
+    return dataclasses.replace(outcome, message=", ".join([*texts, *([outcome.message] if outcome.message else [])]))
+
+
+def _evict(policy: Policy, store: Store, found: Attempt) -> Preemption:
+    """Run DefaultPreemption, if the profile has it."""
+    if NAME not in policy.profiles[found.profile].points["postFilter"]:
         return Preemption(Code.UNSCHEDULABLE, "")
     if text := ineligible(store, found):
         return Preemption(Code.UNSCHEDULABLE, f"preemption: {text}")
     return search(policy, store, found)
+
+
+def _released(plugin: Plugin, store: Store, found: Attempt) -> str | None:
+    """What another PostFilter plugin gives up for the pod."""
+    assert found.opening is not None
+    ask = found.opening.asks[plugin.name]
+    if plugin.releases is None or ask is None:
+        return None
+    rows = [row for row, status in found.infeasible.items() if status.plugin == plugin.name]
+    return plugin.releases(ask, Cluster(store, np.array(rows, dtype=np.intp)))
 
 
 def ineligible(store: Store, found: Attempt) -> str | None:

@@ -75,7 +75,7 @@ _HISTORY = (
     _Span("NodeDeclaredFeatures", _FILTERS, since=36),
 )
 _POINT_SINCE = {"preEnqueue": 26, "placementGenerate": 36, "placementScore": 36, "podGroupPostFilter": 37}
-_FIELD_SINCE = {
+_FIELD_SINCE: dict[tuple[str, ...], int] = {
     ("profiles", "*", "percentageOfNodesToScore"): 26,
     ("delayCacheUntilActive",): 28,
     **{("profiles", "*", "plugins", point): since for point, since in _POINT_SINCE.items()},

@@ -91,6 +91,18 @@ def compile_rules(profile: Profile, taken: Collection[str]) -> Compiled:
     return Compiled(tuple(plugins), modes, {rule.name: _weight(rule) for rule in found.rules}, tuple(compiler.diagnostics))
 
 
+def compile_text(source: Source, profile: Profile | None = None) -> Expressions | tuple[Diagnostic, ...]:
+    """An expression alone, with the variables of a profile; everything that is wrong with it if it is none."""
+    compiler = _Compiler(profile or Profile(), [])
+    for variable in rules_of(profile)[0].variables if profile else ():
+        compiler.variable(variable.name, variable.expression, variable.origin)
+    compiler.diagnostics.clear()  # a variable that is broken is told about where the policy is read
+    program = compile_expression(source.text, compiler.environment({}), source)
+    if not isinstance(program, Program):
+        return tuple(replace(diagnostic, code=_code(diagnostic)) for diagnostic in program)
+    return Expressions(source.name, program, None, None, compiler.used([program]), {}, compiler.reading([program]))
+
+
 def _weight(rule: Rule) -> float:
     if rule.weight is None:
         return 1
@@ -229,7 +241,7 @@ def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str)
     notes = diagnostic.notes
     if name == "when" and any(f"'{missing}'" in diagnostic.message for missing in NODE_NAMES):
         notes = ("when is decided once for a pod, before any node is looked at",)
-    code = Code.EXPRESSION if diagnostic.code in (Code.SYNTAX, Code.INVALID) else Code.UNKNOWN_NAME
+    code = _code(diagnostic)
     if origin is None:
         return replace(diagnostic, code=code, path=name, notes=notes)
     place = origin.under(name)
@@ -237,3 +249,7 @@ def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str)
     if span is not None and diagnostic.span is not None:
         span = part_of(span, text, diagnostic.span.start, diagnostic.span.end)
     return Diagnostic(code, diagnostic.severity, diagnostic.message, span, show_path(place.path), notes)
+
+
+def _code(diagnostic: Diagnostic) -> Code:
+    return Code.UNKNOWN_NAME if diagnostic.code is Code.UNKNOWN_FIELD else Code.EXPRESSION

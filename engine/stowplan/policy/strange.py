@@ -52,7 +52,7 @@ def _placeholders(root: Tree, tree: Tree, path: Path) -> Iterator[Diagnostic]:
 def _extender(extender: Extender, place: Origin) -> Iterator[Diagnostic]:
     verbs = (extender.filter_verb, extender.prioritize_verb, extender.bind_verb, extender.preempt_verb)
     secure = extender.url_prefix.startswith("https:")
-    told = []
+    told: list[tuple[Path, str]] = []
     if not any(verbs):
         told.append(((), "no verb is given: the extender is never asked"))
     if extender.weight and not extender.prioritize_verb:

@@ -120,19 +120,19 @@ def _named(entries: Any, key: str) -> Iterator[tuple[Path, str, MutableMapping[s
 
 
 def _predicates(entries: Any, lists: dict[str, dict[str, int]]) -> Told:
-    names = [("predicates", name) for name in _DEFAULT_PREDICATES] if entries is None else []
+    names = list(_DEFAULT_PREDICATES) if entries is None else []
     if entries is None:
         yield ("kind",), "no predicates were listed: the default ones are written out", False
     for path, name, entry in _named(entries, "predicates"):
         argument = next(iter(entry["argument"]), "") if isinstance(entry.get("argument"), MutableMapping) else ""
         known = {"labelsPresence": "CheckNodeLabelPresence", "serviceAffinity": "CheckServiceAffinity"}.get(argument, name)
         if known in _PREDICATES:
-            names.append((path, known))
+            names.append(known)
             plugins = ", ".join(dict.fromkeys(plugin for plugin, _ in _PREDICATES[known]))
             yield path, f"predicate {name} becomes {plugins}", False
         else:
             yield path, f"predicate {name} is left out: {_NOTHING.get(known, 'it is not known')}", True
-    for name in dict.fromkeys([*(name for _, name in names), *_MANDATORY]):
+    for name in dict.fromkeys([*names, *_MANDATORY]):
         for plugin, points in _PREDICATES[name]:
             _add(lists, plugin, points)
 
@@ -141,7 +141,6 @@ def _priorities(entries: Any, lists: dict[str, dict[str, int]], args: dict[str, 
     if entries is None:
         yield ("kind",), "no priorities were listed: the default ones are written out", False
         entries = [{"name": n, "weight": 2 if n == "EvenPodsSpreadPriority" else 1} for n in _DEFAULT_PRIORITIES]
-        path: Path
         for _, name, entry in _named(entries, "priorities"):
             _add(lists, _PRIORITIES[name], _points(_PRIORITIES[name]), entry["weight"])
         return

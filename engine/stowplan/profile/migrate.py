@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from stowplan.profile.legacy import from_policy
-from stowplan.profile.versions import GROUP, KUBERNETES, POLICY
+from stowplan.profile.rules import RULES
+from stowplan.profile.versions import GROUP, KUBERNETES, POLICY, STOWPLAN
 from stowplan.text import Path
 
 Data: TypeAlias = MutableMapping[str, Any]
@@ -24,6 +25,7 @@ STRATEGIES = {
 """Plugins that became scoring strategies of NodeResourcesFit."""
 FIT = "NodeResourcesFit"
 _OLD_WEIGHTS = ("TaintToleration", "NodeAffinity", "InterPodAffinity")
+_WEIGHED = (("multiPoint", "enabled"), ("score", "enabled"))
 _GONE = {
     "NodeLabel": "addedAffinity of NodeAffinity comes close",
     "ServiceAffinity": "pod affinity comes close",
@@ -61,6 +63,27 @@ def migrate(data: Data) -> Changes:
             if _is_map(args) and str(args.get("apiVersion", "")).startswith(f"{GROUP}/"):
                 args["apiVersion"] = KUBERNETES[0]
     data["apiVersion"], data["kind"] = KUBERNETES
+    return changes
+
+
+def to_policy(data: Data) -> Changes:
+    """Change a v1 configuration to a SchedulerPolicy, in place: rules leave pluginConfig, the rest stays."""
+    changes: Changes = []
+    for index, profile in _profiles(data):
+        configs = _list(profile, "pluginConfig")
+        for position in range(len(configs) - 1, -1, -1):
+            if _name(configs[position]) != RULES:
+                continue
+            args = configs[position].get("args")
+            del configs[position]
+            for name in ("variables", "rules"):
+                if _is_map(args) and _list(args, name):
+                    profile[name] = args[name]
+            changes.append(Change(("profiles", index, "pluginConfig", position), "rules move into the profile"))
+        if "pluginConfig" in profile and not configs:
+            del profile["pluginConfig"]
+    data["apiVersion"], data["kind"] = STOWPLAN
+    changes.append(Change(("kind",), f"{KUBERNETES[1]} becomes {STOWPLAN[1]}; kube-scheduler does not read that"))
     return changes
 
 
@@ -176,7 +199,7 @@ def _to_beta3(data: Data, changes: Changes) -> None:
     data["profiles"] = data.get("profiles") or [{}]
     for index, profile in _profiles(data):
         entries = _entries(profile, "multiPoint", "enabled")
-        known = {_name(entry) for entry in entries}
+        known = {_name(entry) for point, key, listed in _sets(profile) for entry in listed if (point, key) in _WEIGHED}
         entries += [{"name": name, "weight": 1} for name in _OLD_WEIGHTS if name not in known]
         text = "the default weights of TaintToleration, NodeAffinity and InterPodAffinity were 1: written out"
         changes.append(Change(("profiles", index), text))
@@ -212,7 +235,7 @@ MIGRATIONS: tuple[tuple[str, _Step], ...] = (
 
 def _drop(profile: Data, path: Path, names: dict[str, str], changes: Changes) -> None:
     """Remove every mention of plugins that are gone."""
-    lists = [(("plugins", point, key), entries) for point, key, entries in _sets(profile)]
+    lists: list[tuple[Path, list[Any]]] = [(("plugins", point, key), entries) for point, key, entries in _sets(profile)]
     lists.append((("pluginConfig",), _list(profile, "pluginConfig")))
     for where, entries in lists:
         for position in range(len(entries) - 1, -1, -1):
@@ -223,7 +246,7 @@ def _drop(profile: Data, path: Path, names: dict[str, str], changes: Changes) ->
                 del entries[position]
 
 
-def _is_map(value: Any) -> bool:
+def _is_map(value: Any) -> TypeGuard[Data]:
     return isinstance(value, MutableMapping)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from stowplan.profile.decode import decode, did_you_mean
 from stowplan.profile.migrate import migrate
 from stowplan.profile.model import Configuration
-from stowplan.profile.thaw import Memory, freeze, thaw
 from stowplan.profile.rules import RULES
+from stowplan.profile.thaw import Memory, freeze, thaw
 from stowplan.profile.validate import PERCENT, problems
 from stowplan.profile.versions import KUBERNETES, LAST_POLICY, POLICY, STOWPLAN, is_old, last_served
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
@@ -122,8 +122,7 @@ def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
     message = f"{subject} was last read by kube-scheduler 1.{last}: `stowplan convert` makes {KUBERNETES[0]} of this"
     place = Origin(tree).under("kind" if kind == POLICY[1] else "apiVersion")
     found = [place.diagnostic(Code.OLD_VERSION, message, Severity.WARNING)]
-    for change in changes:
-        found.append(Origin(tree).under(*change.path).diagnostic(Code.CONVERTED, change.text, Severity.INFO))
+    found += [Origin(tree).under(*change.path).diagnostic(Code.CONVERTED, change.text, Severity.INFO) for change in changes]
     frozen = freeze(data, memory, place.span)
     assert isinstance(frozen, Table)
     return frozen, found

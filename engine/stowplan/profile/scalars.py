@@ -59,8 +59,11 @@ def _guess(text: str) -> Scalar:
         return integer
     if _FLOAT.match(digits) is None:
         return text
-    number = float(digits)
-    # JSON has one kind of number and Go prints a whole float without a point: Kubernetes takes 16.0 for an integer
+    return as_json(float(digits))
+
+
+def as_json(number: float) -> int | float:
+    """JSON has one kind of number and Go prints a whole float without a point: Kubernetes takes 16.0 for an integer."""
     return int(number) if number.is_integer() and abs(number) < _EXACT_JSON else number
 
 

@@ -35,9 +35,7 @@ def freeze(data: Any, memory: Memory, span: Span | None) -> Tree:
     if isinstance(data, dict):
         fields = tree.fields if isinstance(tree, Table) else {}
         keys = tree.keys if isinstance(tree, Table) else {}
-        frozen = {
-            name: _child(item, memory, fields.get(name), keys.get(name) or span) for name, item in data.items()
-        }
+        frozen = {name: _child(item, memory, fields.get(name), keys.get(name) or span) for name, item in data.items()}
         return Table(frozen, {name: keys.get(name) or span for name in data}, span)
     return Leaf(data, span)
 

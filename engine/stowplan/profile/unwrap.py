@@ -105,7 +105,7 @@ def _search(tree: Tree, part: _Part, path: Path) -> Iterator[Found]:
 def _is_configuration(tree: Table, *, top: bool) -> bool:
     kind, version = _text(tree, "kind"), _text(tree, "apiVersion")
     if kind in _KINDS or version.startswith(f"{GROUP}/"):
-        return top or bool(kind and version) and not kind.endswith("Args")
+        return top or (bool(kind and version) and not kind.endswith("Args"))
     if kind == POLICY[1]:
         return "predicates" in tree.fields or "priorities" in tree.fields or "extenders" in tree.fields
     return top and not kind and ("profiles" in tree.fields or not version)
@@ -150,7 +150,9 @@ def _template(source: Source) -> list[Diagnostic]:
         return []
     kind = "Helm" if _HELM.search(blank) else "Jinja" if "{%" in blank else "Helm or Jinja"
     message = f"this is a {kind} template, which is no YAML before it is rendered"
-    note = "check what comes out: helm template ... | stowplan validate -" if kind == "Helm" else "render it and check what comes out"
+    note = (
+        "check what comes out: helm template ... | stowplan validate -" if kind == "Helm" else "render it and check what comes out"
+    )
     line = source.text.find("\n", brace.start())
     span = Span(source, brace.start(), line if line >= 0 else len(source.text))
     return [Diagnostic(Code.TEMPLATE, Severity.ERROR, message, span, notes=(note,))]

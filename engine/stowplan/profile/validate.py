@@ -96,7 +96,8 @@ def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
             shown = _shown(profile.plugins.queue_sort)
             where: Path = ("profiles", index, "plugins", "queueSort")
             yield Problem(where, Kind.INVALID, "must be the same for all profiles", shown, _queue_remedy(profiles[0]))
-        if name and any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != args:
+        # also where no plugin is named: args without a name are compared then
+        if any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != args:
             path = ("profiles", index, "pluginConfig")
             yield _invalid(path, profile.args_of(name), "queueSort must be the same for all profiles")
 

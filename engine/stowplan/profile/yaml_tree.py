@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from stowplan.profile.scalars import Scalar, key_text, resolve
+from stowplan.profile.scalars import Scalar, as_json, key_text, resolve
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, Span, show_path
 
 _DEEPEST = 200
@@ -117,7 +117,9 @@ def from_plain(value: Any) -> Tree:
         return Table(fields, dict.fromkeys(fields), None)
     if isinstance(value, list | tuple):
         return Items(tuple(from_plain(item) for item in value), None)
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, float):
+        return Leaf(as_json(value), None)
+    if value is None or isinstance(value, bool | int | str):
         return Leaf(value, None)
     raise TypeError(f"a configuration cannot hold a {type(value).__name__}")
 

@@ -24,6 +24,7 @@ from stowplan.state.catalogue import (
     TAINTS,
     TERMS,
     UNSCHEDULABLE,
+    domain_of,
     label,
 )
 from stowplan.state.changes import Changes, Supposition
@@ -99,6 +100,7 @@ __all__ = [
     "Watch",
     "broken_linear",
     "collector_off",
+    "domain_of",
     "held_terms",
     "importance",
     "label",

@@ -134,11 +134,6 @@ def test_args_of_unknown_plugins_are_kept_with_a_warning():
     ]
 
 
-def test_rules_in_plugin_config_are_refused_for_now():
-    found = errors("profiles:\n- pluginConfig:\n  - {name: stowplan.io/Rules, args: {rules: []}}\n")
-    assert found == ["3: profiles[0].pluginConfig[0]: rules are not supported yet in this version"]
-
-
 EXTENDER = (
     "extenders:\n- urlPrefix: http://127.0.0.1:1\n"
     "  managedResources: [{name: a.com/x, ignoredByScheduler: true}, {name: a.com/y}]\n"

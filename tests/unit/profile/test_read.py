@@ -196,14 +196,13 @@ def test_a_scheduler_policy_has_the_same_fields():
     assert configuration == of("parallelism: 3\nprofiles: [{schedulerName: a}]\n")[0]
 
 
-def test_rules_are_refused_for_now():
+def test_rules_belong_to_the_profile():
     body = "profiles:\n- schedulerName: a\n  variables: []\n  rules:\n  - name: x\n    filter: 'true'\n    any: thing\n"
     configuration, diagnostics = read(Source("f.yaml", POLICY + body))
     assert [(d.code, d.span.line, d.message) for d in diagnostics] == [
-        (Code.RULES, 5, "rules are not supported yet in this version"),
-        (Code.RULES, 6, "rules are not supported yet in this version"),
+        (Code.UNKNOWN_FIELD, 9, 'unknown field "profiles[0].rules[0].any"'),
     ]
-    assert configuration.profiles[0].scheduler_name == "a"
+    assert configuration.profiles[0].rules[0].filter == "true"
 
 
 def test_rules_are_unknown_to_kube_scheduler():

@@ -214,7 +214,7 @@ def keys(mapping: Any) -> list[Any]:
 
 
 ACCESS = (
-    declare("@in(A, list(A)) -> bool", _in_list, "whether the list holds the value", grows=True),
+    declare("@in(A, list(A)) -> bool", _in_list, "whether the list holds the value", grows=1),
     declare("@in(A, map(A, B)) -> bool", _in_map, "whether the map has the key"),
     declare("_[_](list(A), int) -> A", element, "the element; out of range is an error"),
     declare("_[_](map(A, B), A) -> B", value_at, "the value of the key; a missing key is an error"),

@@ -17,6 +17,6 @@ def _decode(text: str) -> bytes:
 
 
 ENCODERS = (
-    declare("base64.decode(string) -> bytes", _decode, "the bytes of a base64 text, padding optional", grows=True),
-    declare("base64.encode(bytes) -> string", lambda data: base64.b64encode(data).decode(), "base64 text", grows=True),
+    declare("base64.decode(string) -> bytes", _decode, "the bytes of a base64 text, padding optional", grows=1),
+    declare("base64.encode(bytes) -> string", lambda data: base64.b64encode(data).decode(), "base64 text", grows=1),
 )

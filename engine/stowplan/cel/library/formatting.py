@@ -16,7 +16,7 @@ from stowplan.cel.library.convert import bytes_to_string, show_double
 from stowplan.cel.library.moments import show_duration, show_timestamp
 from stowplan.cel.library.strings import bounded
 from stowplan.cel.overloads import declare
-from stowplan.cel.values import Duration, Timestamp, UInt, from_key, kind_of
+from stowplan.cel.values import Duration, Timestamp, UInt, check_parts, from_key, kind_of
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.(\d+))?([a-zA-Z]))", re.ASCII)
 _PRECISION = 6
@@ -75,6 +75,7 @@ def _formatter(dialect: _Dialect) -> Callable[[str, Sequence[Any]], str]:
 def write(value: Any, verb: str, precision: int, dialect: _Dialect) -> str:
     """One argument as its clause wants it; CelError if the clause does not take such values."""
     if verb == "s":
+        check_parts(value)
         return dialect.text(value)
     if verb == "d":
         return _decimal(value, dialect)
@@ -235,5 +236,5 @@ class _Kubernetes(_Dialect):
 
 SPEC, KUBERNETES = _Dialect(), _Kubernetes()
 _DOC = "the text with its clauses (%s, %d, %f, %e, %b, %x, %X, %o) replaced by the arguments"
-FORMAT = (declare("string.format(list(dyn)) -> string", _formatter(SPEC), _DOC, grows=True),)
-FORMAT_KUBERNETES = (declare("string.format(list(dyn)) -> string", _formatter(KUBERNETES), _DOC, grows=True),)
+FORMAT = (declare("string.format(list(dyn)) -> string", _formatter(SPEC), _DOC, grows=1),)
+FORMAT_KUBERNETES = (declare("string.format(list(dyn)) -> string", _formatter(KUBERNETES), _DOC, grows=1),)

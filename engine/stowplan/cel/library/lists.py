@@ -130,9 +130,14 @@ def sort_by(items: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
     if any(kind_of(key) != kind for key in keys):
         raise CelError("list elements must have the same type")
     if kind in ("int", "string", "bytes", "bool") or isinstance(keys[0], (Timestamp, Duration)):
-        return [items[index] for index in sorted(range(len(items)), key=lambda index: keys[index])]
-    order = cmp_to_key(lambda a, b: _order(keys[a], keys[b]))
-    return [items[index] for index in sorted(range(len(items)), key=order)]
+        places: list[int] = list(range(len(items)))
+        places.sort(key=lambda place: keys[place])
+        return [items[place] for place in places]
+
+    def order(left: int, right: int) -> int:
+        return _order(keys[left], keys[right])
+
+    return [items[place] for place in sorted(range(len(items)), key=cmp_to_key(order))]
 
 
 def _distinct(items: Sequence[Any]) -> list[Any]:
@@ -166,12 +171,12 @@ def _intersects(items: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 def _typed(call: str, kernel: Callable[..., Any], doc: str, types: Sequence[str] = _COMPARABLE) -> list[Overload]:
-    return [declare(f"list({kind}).{call.replace('T', kind)}", kernel, doc, grows=True) for kind in types]
+    return [declare(f"list({kind}).{call.replace('T', kind)}", kernel, doc, grows=1) for kind in types]
 
 
 def _sums() -> list[Overload]:
     doc = "the sum of all elements; zero for none"
-    return [declare(f"list({kind}).sum() -> {kind}", _sum(zero), doc, grows=True) for kind, zero in _ZEROS.items()]
+    return [declare(f"list({kind}).sum() -> {kind}", _sum(zero), doc, grows=1) for kind, zero in _ZEROS.items()]
 
 
 KUBERNETES_LISTS = (
@@ -179,23 +184,23 @@ KUBERNETES_LISTS = (
     *_sums(),
     *_typed("min() -> T", _extreme("min", -1), "the least element; none is an error"),
     *_typed("max() -> T", _extreme("max", 1), "the greatest element; none is an error"),
-    declare("list(A).indexOf(A) -> int", _index_of, "where the value stands first, -1 if nowhere", grows=True),
-    declare("list(A).lastIndexOf(A) -> int", _last_index_of, "where the value stands last, -1 if nowhere", grows=True),
-    declare("A.includes(B) -> bool", _includes, "whether the list holds the value, or the value is equal", grows=True),
+    declare("list(A).indexOf(A) -> int", _index_of, "where the value stands first, -1 if nowhere", grows=1),
+    declare("list(A).lastIndexOf(A) -> int", _last_index_of, "where the value stands last, -1 if nowhere", grows=1),
+    declare("A.includes(B) -> bool", _includes, "whether the list holds the value, or the value is equal", grows=1),
 )
 LISTS = (
-    declare("lists.range(int) -> list(int)", _range, "the numbers from 0 to before n", grows=True),
-    declare("list(A).slice(int, int) -> list(A)", _slice, "the elements from an index to before another", grows=True),
-    declare("list(list(A)).flatten() -> list(A)", _flatten, "the elements of the inner lists in a row", grows=True),
-    declare("list(dyn).flatten(int) -> list(dyn)", _flatten, "flattened n levels deep", grows=True),
+    declare("lists.range(int) -> list(int)", _range, "the numbers from 0 to before n", grows=1),
+    declare("list(A).slice(int, int) -> list(A)", _slice, "the elements from an index to before another", grows=1),
+    declare("list(list(A)).flatten() -> list(A)", _flatten, "the elements of the inner lists in a row", grows=1),
+    declare("list(dyn).flatten(int) -> list(dyn)", _flatten, "flattened n levels deep", grows=1),
     *_typed("sort() -> list(T)", lambda items: sort_by(items, items), "the elements in order"),
-    declare("list(A).reverse() -> list(A)", lambda items: list(items[::-1]), "the elements from last to first", grows=True),
-    declare("list(A).distinct() -> list(A)", _distinct, "every element once", grows=True),
+    declare("list(A).reverse() -> list(A)", lambda items: list(items[::-1]), "the elements from last to first", grows=1),
+    declare("list(A).distinct() -> list(A)", _distinct, "every element once", grows=2),
 )
 SETS = (
     declare(
-        "sets.contains(list(A), list(A)) -> bool", _contains_all, "whether the first holds every element of the second", grows=True
+        "sets.contains(list(A), list(A)) -> bool", _contains_all, "whether the first holds every element of the second", grows=2
     ),
-    declare("sets.equivalent(list(A), list(A)) -> bool", _equivalent, "whether both hold the same elements", grows=True),
-    declare("sets.intersects(list(A), list(A)) -> bool", _intersects, "whether an element is in both", grows=True),
+    declare("sets.equivalent(list(A), list(A)) -> bool", _equivalent, "whether both hold the same elements", grows=2),
+    declare("sets.intersects(list(A), list(A)) -> bool", _intersects, "whether an element is in both", grows=2),
 )

@@ -70,11 +70,11 @@ def join_lists(left: Any, right: Any) -> list[Any]:
 
 # In the order of cel-go: the first overload decides the type of what has none, such as `[].map(x, x + x)`.
 ARITHMETIC = (
-    declare("_+_(bytes, bytes) -> bytes", join_strings, "concatenation", grows=True),
+    declare("_+_(bytes, bytes) -> bytes", join_strings, "concatenation", grows=1),
     declare("_+_(double, double) -> double", lambda a, b: a + b, "sum", array=arrays.double_add),
     declare("_+_(int, int) -> int", lambda a, b: check_int(a + b), "sum; overflow is an error", array=arrays.int_add),
-    declare("_+_(list(A), list(A)) -> list(A)", join_lists, "concatenation", grows=True),
-    declare("_+_(string, string) -> string", join_strings, "concatenation", grows=True),
+    declare("_+_(list(A), list(A)) -> list(A)", join_lists, "concatenation", grows=1),
+    declare("_+_(string, string) -> string", join_strings, "concatenation", grows=1),
     declare("_+_(uint, uint) -> uint", lambda a, b: check_uint(int(a) + int(b)), "sum; overflow is an error"),
     declare("_-_(double, double) -> double", lambda a, b: a - b, "difference", array=arrays.double_subtract),
     declare("_-_(int, int) -> int", lambda a, b: check_int(a - b), "difference; overflow is an error", array=arrays.int_subtract),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import re2
+import re2  # type: ignore[import-untyped]
 
 from stowplan.cel import limits
 from stowplan.cel.errors import CelError
@@ -54,11 +54,11 @@ def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
 
 
 MATCHES = (
-    declare("string.matches(string) -> bool", _matches, "whether the RE2 pattern is found in the text", grows=True),
-    declare("matches(string, string) -> bool", _matches, "whether the RE2 pattern is found in the text", grows=True),
+    declare("string.matches(string) -> bool", _matches, "whether the RE2 pattern is found in the text", grows=1),
+    declare("matches(string, string) -> bool", _matches, "whether the RE2 pattern is found in the text", grows=1),
 )
 REGEX = (
-    declare("string.find(string) -> string", _find, "the first match, empty if there is none", grows=True),
-    declare("string.findAll(string) -> list(string)", _find_all, "all matches", grows=True),
-    declare("string.findAll(string, int) -> list(string)", _find_all, "the first n matches, all if n is negative", grows=True),
+    declare("string.find(string) -> string", _find, "the first match, empty if there is none", grows=1),
+    declare("string.findAll(string) -> list(string)", _find_all, "all matches", grows=1),
+    declare("string.findAll(string, int) -> list(string)", _find_all, "the first n matches, all if n is negative", grows=1),
 )

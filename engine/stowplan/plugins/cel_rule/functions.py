@@ -46,9 +46,7 @@ def _pods(place: Any, labels: Any, namespaces: Any = None) -> int:
 
 
 FUNCTIONS = (
-    _member(
-        "domain", (node_type(), STRING), DOMAIN, lambda node, key: node.domain(key), "the topology domain that a label names"
-    ),
+    _member("domain", (node_type(), STRING), DOMAIN, lambda node, key: node.domain(key), "the topology domain that a label names"),
     _member("pods", (DOMAIN, TEXTS), INT, _pods, "how many pods of the pod's namespace have these labels there"),
     _member("pods", (DOMAIN, TEXTS, list_of(STRING)), INT, _pods, "how many pods in these namespaces have these labels there"),
     _member(

@@ -50,6 +50,10 @@ class Scene:
         self._resources: dict[Any, list[tuple[str, Numbers]]] = {}
         self._read: dict[tuple[Path, bytes], Any] = {}
 
+    def domains(self) -> set[str]:
+        """Labels whose domains somebody asked about."""
+        return {*self._areas, *(key for key, _ in self._counts)}
+
     def area(self, key: str) -> Area:
         """The domains of a label."""
         found = self._areas.get(key)
@@ -139,9 +143,7 @@ class NodeView(View):
         "pods": lambda view: [SeatedView(pod, view.scene.now) for pod in view.scene.cluster.pods_at(view.place)],
         "taints": lambda view: [{"key": t.key, "value": t.value, "effect": t.effect} for t in view.node.taints],
         "unschedulable": lambda view: view.node.unschedulable,
-        "images": lambda view: [
-            {"name": name, "size": float(size)} for names, size in view.node.images for name in names
-        ],
+        "images": lambda view: [{"name": name, "size": float(size)} for names, size in view.node.images for name in names],
         "age": lambda view: view.age(),
         "ready": lambda view: view.scene.cluster[READY].values[int(view.scene.cluster[READY].codes[view.place])] is not None,
         **{name: partial(_part, name) for name in ("apiVersion", "kind", "metadata", "spec", "status")},
@@ -197,5 +199,3 @@ class DomainView(View):
         "requested": lambda view: in_base_units(view.area.requested(view.place)),
         "free": lambda view: view.free(),
     }
-
-

@@ -174,4 +174,3 @@ def _uses_of_node(program: Program) -> tuple[bool, bool]:
                 domains |= domain
                 whole |= not domain
     return domains, whole or variables.get(program.checked.root) == "node"
-

@@ -10,8 +10,10 @@ import numpy as np
 from stowplan.cel import Program
 from stowplan.plugins.cel_rule.compiled import PodSide
 from stowplan.plugins.cel_rule.nodeview import Scene
-from stowplan.state import Cluster, Numbers, Rows
+from stowplan.state import Cluster, Numbers, Rows, domain_of
 
+FEW = 16
+"""So few rows are evaluated one by one where domains matter."""
 SOME = 200
 """So many rows are faster compared one by one than sorted, and their answers are remembered."""
 MOST_REMEMBERED = 4096
@@ -25,9 +27,11 @@ def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> 
     reading, size = side.expressions.reading, cluster.size
     arrays = list(reading.apart(cluster))  # also where they are not needed: a watch must learn of them
     ask = _Evaluation(program, judge, side, cluster)
-    # pods that are supposed to come or go are not in the arrays, and domains tell rows apart in ways that show later
-    if reading.beyond or (reading.pods and cluster.changes is not None):
+    worlds = cluster.changes is not None and (reading.beyond or reading.pods)
+    if worlds or (reading.beyond and size <= FEW):  # each row is a world of its own, or sorting does not pay
         return [ask.at(place) for place in range(size)], np.arange(size, dtype=np.intp)
+    if reading.beyond:
+        return _refined(arrays, ask)
     if size > SOME:
         first, of = _sorted(arrays, size)
         return [ask.at(place) for place in first.tolist()], of
@@ -38,16 +42,16 @@ class _Evaluation:
     """The rule at one place after the other."""
 
     def __init__(self, program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> None:
-        self._program, self._judge, self._side, self._cluster = program, judge, side, cluster
-        self._scene: Scene | None = None
-        self.size = cluster.size
+        self._program, self._judge, self._side = program, judge, side
+        self.scene: Scene | None = None
+        self.cluster, self.size = cluster, cluster.size
 
     def at(self, place: int) -> Any:
         """The answer for one of the asked rows."""
         side = self._side
-        if self._scene is None:
-            self._scene = Scene(self._cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
-        bindings = side.at(self._scene, place)
+        if self.scene is None:
+            self.scene = Scene(self.cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+        bindings = side.at(self.scene, place)
         return self._judge(self._program.evaluate(bindings), bindings)
 
 
@@ -63,8 +67,24 @@ def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[tuple[int, 
     return found, np.arange(ask.size, dtype=np.intp)
 
 
+def _refined(arrays: list[Numbers], ask: _Evaluation) -> tuple[list[Any], Rows]:
+    """Which labels make domains shows while evaluating; each one found tells more rows apart."""
+    known: dict[int, Any] = {}
+    keys: set[str] = set()
+    while True:
+        first, of = _sorted(arrays, ask.size)
+        known |= {place: ask.at(place) for place in first.tolist() if place not in known}
+        found = ask.scene.domains() - keys if ask.scene is not None else set()
+        if not found:
+            return [known[place] for place in first.tolist()], of
+        arrays = [*arrays, *(ask.cluster[domain_of(key)].codes for key in sorted(found))]
+        keys |= found
+
+
 def _sorted(arrays: list[Numbers], size: int) -> tuple[Rows, Rows]:
     """Places of rows that differ, and for each row which of them stands for it."""
+    if not size:
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     code = np.zeros(size, dtype=np.int64)
     first, groups = np.zeros(1, dtype=np.intp), 1
     for array in arrays:

@@ -43,9 +43,7 @@ SEATED = Struct(
     },
 )
 """a pod that sits on a node"""
-DOMAIN = Struct(
-    "Domain", fields={"value": STRING, "nodes": INT, "allocatable": AMOUNTS, "requested": AMOUNTS, "free": AMOUNTS}
-)
+DOMAIN = Struct("Domain", fields={"value": STRING, "nodes": INT, "allocatable": AMOUNTS, "requested": AMOUNTS, "free": AMOUNTS})
 
 
 @cache

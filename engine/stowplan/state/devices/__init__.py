@@ -2,7 +2,7 @@
 
 from stowplan.state.devices.allocator import AllocationError, Pick, Picks, SearchLimitError
 from stowplan.state.devices.column import DEVICES, Devices, Finder
-from stowplan.state.devices.selectors import DeviceTest, SelectorError, unsupported
+from stowplan.state.devices.selectors import DeviceTest, SelectorError
 from stowplan.state.devices.totals import device_stamp, device_totals
 
 __all__ = [
@@ -17,5 +17,4 @@ __all__ = [
     "SelectorError",
     "device_stamp",
     "device_totals",
-    "unsupported",
 ]

@@ -16,8 +16,3 @@ class SelectorError(Exception):
     def __init__(self, text: str, *, compiling: bool = False) -> None:
         super().__init__(text)
         self.compiling = compiling
-
-
-def unsupported(_expression: str, _device: Device) -> bool:
-    """Stands in where nothing can evaluate CEL: never guesses."""
-    raise SelectorError("CEL selector not supported yet", compiling=True)

@@ -1,0 +1,41 @@
+"""What rules in audit would have done, for explanations and simulations."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from stowplan.cli.output import Page
+from stowplan.cli.tables import Table
+from stowplan.loop.simulate import Simulation
+from stowplan.policy.audit import audits
+from stowplan.policy.compile import Profile
+from stowplan.policy.nominated import Attempt
+from stowplan.state import Store
+from stowplan.text import some
+
+NAMES = 3
+"""Nodes that are named for each reason."""
+
+
+def audited(page: Page, profile: Profile, found: Attempt, store: Store) -> None:
+    """Nodes that each rule in audit would reject for the pod."""
+    if not profile.audits:
+        return
+    page.heading("AUDIT: RULES THAT ONLY WATCH")
+    table = Table(["RULE", "WOULD REJECT", "REASON", "NODES"], right=frozenset({1}))
+    for audit in audits(profile, store, found.pod, found.feasible):
+        if not audit.rejections:
+            table.add(audit.rule, 0, "" if audit.applies else "does not apply to this pod", "")
+        for reason, mask in audit.rejections.items():
+            rows = mask.nonzero()[0].tolist()
+            table.add(audit.rule, len(rows), reason.text, some(sorted(store.nodes[row].name for row in rows), NAMES))
+    page.table(table)
+
+
+def tally(page: Page, simulation: Simulation) -> None:
+    """How many placements each rule in audit would have refused."""
+    counts = Counter(rule for placement in simulation.placements for rule in placement.objections)
+    watching = sorted({plugin.name for profile in simulation.policy.profiles.values() for plugin in profile.audits})
+    placed = sum(placement.node is not None for placement in simulation.placements)
+    for rule in watching:
+        page.line(f"audit: rule {rule} would have refused {counts[rule]} of {placed} placements")

@@ -1,0 +1,74 @@
+"""Rules in audit: what they would have done, found out beside the decision and without any part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stowplan.objects import Pod
+from stowplan.plugins.plugin import Plugin, Rejections
+from stowplan.policy.compile import Profile
+from stowplan.policy.evaluate import normalise, points
+from stowplan.state import Cluster, Feasible, Numbers, Rows, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """One rule for one pod; arrays are over all rows of the store."""
+
+    rule: str
+    applies: bool
+    """whether the rule has anything to say about the pod"""
+    rejections: Rejections
+    scores: Numbers | None
+    """normalised, in steps of `unit`; meaningful on feasible rows"""
+    unit: int
+
+    @property
+    def rejected(self) -> Rows:
+        """Rows that it would reject."""
+        masks = list(self.rejections.values())
+        return np.logical_or.reduce(masks).nonzero()[0] if masks else np.zeros(0, dtype=np.intp)
+
+    def to_json(self, names: list[str], feasible: Rows) -> dict[str, Any]:
+        """Rejected nodes with the reasons, scores of the feasible ones."""
+        if not self.applies:
+            return {"skipped": True}
+        reasons = {names[row]: reason.text for reason, mask in self.rejections.items() for row in mask.nonzero()[0].tolist()}
+        answer: dict[str, Any] = {"rejects": reasons}
+        if self.scores is not None:
+            answer["scores"] = {names[row]: points(int(self.scores[row]), self.unit) for row in feasible.tolist()}
+        return answer
+
+
+def audits(profile: Profile, store: Store, pod: Pod, feasible: Rows) -> list[Audit]:
+    """What each rule in audit says of the pod on every node."""
+    return [_audit(plugin, store, pod, feasible) for plugin in profile.audits]
+
+
+def _audit(plugin: Plugin, store: Store, pod: Pod, feasible: Rows) -> Audit:
+    cluster = Cluster(store)
+    ask = plugin.asks(pod, None, cluster)
+    if ask is None:
+        return Audit(plugin.name, False, {}, None, plugin.unit)
+    rejections = (plugin.rejects(ask, cluster) if plugin.rejects else None) or {}
+    weights = np.zeros(cluster.size, dtype=np.int64)
+    weights[feasible] = 1
+    raw = plugin.scores(ask, cluster, Feasible(weights)) if plugin.scores and cluster.size else None
+    scores = None if raw is None else normalise(plugin, ask, raw, Feasible(weights))
+    return Audit(plugin.name, True, rejections, scores, plugin.unit)
+
+
+def objections(profile: Profile, store: Store, pod: Pod, row: int) -> Mapping[str, str]:
+    """Rules in audit that would have rejected one node, with the reason."""
+    found = {}
+    cluster = Cluster(store, np.array([row], dtype=np.intp))
+    for plugin in profile.audits:
+        ask = plugin.asks(pod, None, cluster) if plugin.rejects else None
+        for reason, mask in (plugin.rejects(ask, cluster) or {}).items() if plugin.rejects and ask is not None else ():
+            if mask[0]:
+                found[plugin.name] = reason.text
+    return found

@@ -1,0 +1,89 @@
+"""One expression tried on a cluster: its value, or error, and its cost for every node, outside of any decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stowplan.cel import CelError, Meter
+from stowplan.cel.environment import COST_LIMIT
+from stowplan.cel.kinds import DURATION, TIMESTAMP, Type
+from stowplan.cel.library.moments import show_duration, show_timestamp
+from stowplan.cel.values import Optional, TypeValue, from_key
+from stowplan.objects import Pod
+from stowplan.plugins.cel_rule.compiled import Expressions
+from stowplan.plugins.cel_rule.nodeview import Scene
+from stowplan.policy.rules import compile_text
+from stowplan.profile import Profile
+from stowplan.state import Cluster, Store
+from stowplan.text import Diagnostic, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The value (or CelError) for one node, None for all at once, and what finding it cost."""
+
+    node: str | None
+    value: Any
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tryout:
+    """An expression that compiles."""
+
+    expressions: Expressions
+
+    @property
+    def type(self) -> Type:
+        """Of its values."""
+        return self.expressions.value.type
+
+    @property
+    def of_pod(self) -> bool:
+        """Whether it can only be tried for a pod."""
+        reading = self.expressions.reading
+        return bool(reading.pod or reading.namespace or reading.beyond)
+
+    def run(self, store: Store, pod: Pod) -> Iterator[Tried]:
+        """Its values for a pod, by name of the node; a single one if it does not depend on the node."""
+        cluster = Cluster(store)
+        side = self.expressions.view(pod, cluster)
+        if not self.expressions.reading.of_node:
+            yield self._tried(None, side.bindings)
+            return
+        scene = Scene(cluster, self.expressions.reading, pod.namespace, cluster.now)
+        for place in np.argsort(store.name_ranks()).tolist():
+            yield self._tried(store.nodes[place].name, side.at(scene, place))
+
+    def _tried(self, node: str | None, bindings: Mapping[str, Any]) -> Tried:
+        meter = Meter(COST_LIMIT)
+        value = self.expressions.value.evaluate(bindings, meter)
+        return Tried(node, value, meter.spent)
+
+
+def tryout(source: Source, profile: Profile | None = None) -> Tryout | tuple[Diagnostic, ...]:
+    """The expression with the variables of a profile, or everything that is wrong with it."""
+    found = compile_text(source, profile)
+    return Tryout(found) if isinstance(found, Expressions) else found
+
+
+def shown(value: Any) -> Any:
+    """A value of CEL as JSON has it; an error as its message."""
+    if isinstance(value, CelError):
+        return {"error": value.message}
+    if isinstance(value, Optional):
+        return shown(value.value) if value.present else None
+    if isinstance(value, Mapping):
+        return {str(from_key(key)): shown(value[key]) for key in value}
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    kind = getattr(type(value), "cel_type", None)
+    if kind in (TIMESTAMP, DURATION):
+        return show_timestamp(value) if kind is TIMESTAMP else show_duration(value)
+    if isinstance(value, TypeValue):
+        return value.name
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
