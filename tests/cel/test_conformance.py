@@ -6,15 +6,28 @@ import pathlib
 
 import pytest
 
+from stowplan.cel import CelError, Program, Rows
+
 HERE = pathlib.Path(__file__).parent
 _SPEC = importlib.util.spec_from_file_location("conformance", HERE / "conformance.py")
 conformance = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(conformance)
 
 
+SHARED = HERE.parents[2] / "shared" / "cel"
+
+
+def vectors(name):
+    """Test vectors of other projects are read where they lie; they are not part of this one."""
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"there is no ../shared/cel/{name} beside the checkout")
+    return path
+
+
 @pytest.mark.parametrize("name", ["conformance.json.gz", "kubernetes.jsonl.gz"])
 def test_vectors(name, capsys):
-    code = conformance.main([HERE / "data" / name])
+    code = conformance.main([vectors(name)])
     assert code == 0, capsys.readouterr().out
 
 
@@ -52,9 +65,31 @@ def test_every_exception_is_still_needed():
     listed = conformance.exceptions()
     failing = set()
     for name in ("conformance.json.gz", "kubernetes.jsonl.gz"):
-        dialect, tests = conformance.load(HERE / "data" / name)
+        dialect, tests = conformance.load(vectors(name))
         for test in tests:
             hit = next((entry for entry in listed if conformance.identity(test).startswith(entry)), None)
             if hit is not None and conformance.fault(test, dialect) is not None:
                 failing.add(hit)
     assert failing == set(listed)
+
+
+@pytest.mark.parametrize("name", ["conformance.json.gz", "kubernetes.jsonl.gz"])
+def test_a_single_object_is_a_column_of_length_one(name):
+    """Every vector with bindings once more over columns: the same values and the same errors."""
+    dialect, tests = conformance.load(vectors(name))
+    count = 0
+    for test in tests:
+        if "proto" in test.get("tags", []) or test.get("check_only") or not test.get("bindings"):
+            continue
+        make = conformance.compile_unchecked if test.get("disable_check") else conformance.compile_expression
+        program = make(test["expr"], conformance.environment(test, dialect))
+        if isinstance(program, Program):
+            count += 1
+            bindings = {key: conformance.decode(value) for key, value in test["bindings"].items()}
+            answer = program.evaluate_rows({key: Rows([value]) for key, value in bindings.items()}, 1)
+            assert _shown(answer.column.row(0)) == _shown(program.evaluate(bindings)), test["expr"]
+    assert count > 20
+
+
+def _shown(value):
+    return value.message if isinstance(value, CelError) else conformance.encode(value)

@@ -5,7 +5,33 @@ import random
 
 from stowplan.profile import POINTS
 
-ODD = (None, 0, 1, -1, 2, 50, 100, 101, 2**31, 2**63, 1.5, 2.0, "", "x", "*", "0s", "5s", "-1s", "true", True, False, [], {}, [None], "a b/c")
+ODD = (
+    None,
+    0,
+    1,
+    -1,
+    2,
+    50,
+    100,
+    101,
+    2**31,
+    2**63,
+    1.5,
+    2.0,
+    "",
+    "x",
+    "*",
+    "0s",
+    "5s",
+    "-1s",
+    "true",
+    True,
+    False,
+    [],
+    {},
+    [None],
+    "a b/c",
+)
 NAMES = (
     "NodeResourcesFit", "NodeResourceFit", "ImageLocality", "TaintToleration", "PodTopologySpread", "InterPodAffinity",
     "NodeAffinity", "NodeName", "NodePorts", "VolumeBinding", "DefaultPreemption", "DefaultBinder", "PrioritySort",
@@ -52,7 +78,7 @@ EXTENDER = {
 
 def mutated(seed, config):
     """The configuration with one to four changes; the same for the same seed."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - a repeatable one is wanted
     config = copy.deepcopy(config) or {}
     config.setdefault("apiVersion", "kubescheduler.config.k8s.io/v1")
     config.setdefault("kind", "KubeSchedulerConfiguration")
@@ -157,4 +183,18 @@ def _top(chance, config):
     config[name] = copy.deepcopy(value)
 
 
-CHANGES = (_odd_value, _odd_value, _removed, _misspelt, _again, _plugin, _plugin, _plugin, _args, _args, _another_profile, _extender, _top)
+CHANGES = (
+    _odd_value,
+    _odd_value,
+    _removed,
+    _misspelt,
+    _again,
+    _plugin,
+    _plugin,
+    _plugin,
+    _args,
+    _args,
+    _another_profile,
+    _extender,
+    _top,
+)

@@ -9,9 +9,9 @@ import os
 import subprocess
 
 import pytest
+
 from differential.mutations import mutated
 from differential.test_oracle import ROOT, SEED, oracle
-
 from stowplan.policy.compile import examine
 from stowplan.policy.releases import plugins_of
 

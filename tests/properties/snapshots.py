@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import Pod
-from stowplan.state import Amount, Claims, Cluster, Coded, CSIVolumes, Feasible, Held, Images, Matching, Store, Terms
+from stowplan.state import Amount, Areas, Claims, Cluster, Coded, CSIVolumes, Feasible, Held, Images, Matching, Store, Terms
+from stowplan.state.crowd import Crowd
 from stowplan.state.devices.column import Devices
 from stowplan.state.ranks import Ranks
+from stowplan.state.seats import Seats
 
 
 class Every:
@@ -60,6 +62,15 @@ def snapshot(store: Store, like: Store) -> dict[Any, Any]:
 def contents(view: Any, names: list[str], cluster: Cluster, like: Any) -> Any:
     """What a view shows; `like` says what a store that was asked more has been asked."""
     raise NotImplementedError(f"say here how to compare {type(view)}")
+
+
+@contents.register
+def _(view: Crowd, names: list[str], cluster: Cluster, like: Crowd) -> Any:
+    """The kinds are those of the pods; which numbers they have means nothing."""
+    kinds = [view.kinds.code(view.pod(index)) for index in range(len(view.codes))]
+    assert kinds == view.codes.tolist()
+    bounds = zip(view.offsets[:-1].tolist(), view.offsets[1:].tolist(), strict=True)
+    return {name: {view.pod(i).key for i in range(*ends)} for name, ends in zip(names, bounds, strict=True)}
 
 
 @contents.register
@@ -123,6 +134,25 @@ def _(view: Devices, names: list[str], cluster: Cluster, like: Devices) -> Any:
         "shares": dict(taken._shares),
         "consumed": {device: dict(used) for device, used in taken._consumed.items()},
     }
+
+
+@contents.register
+def _(view: Seats, names: list[str], cluster: Cluster, like: Seats) -> Any:
+    """The numbers themselves mean nothing; no two rows with pods may share one."""
+    given = [code for code in view.codes.tolist() if code]
+    assert len(given) == len(set(given))
+    assert all(code for place, code in enumerate(view.codes.tolist()) if cluster.pods_at(place))
+
+
+@contents.register
+def _(view: Areas, names: list[str], cluster: Cluster, like: Areas) -> Any:
+    found = {}
+    for key in like._storage._tables:
+        area = view.by(key)
+        for place, name in enumerate(names):
+            requested = {resource: amount for resource, amount in area.requested(place).items() if amount}
+            found[key, name] = (area.value(place), area.nodes(place), area.allocatable(place), requested)
+    return found
 
 
 @contents.register

@@ -39,7 +39,7 @@ def _value(kind, rng):
         "null_type": [None],
         "uint": [UInt(0), UInt(1), UInt(7), UInt(2**64 - 1)],
         "bytes": [b"", b"a", b"\xff", b"ab"],
-        "timestamp": [Timestamp(0), Timestamp(10**18 + 5), Timestamp(-(10**17))],
+        "timestamp": [Timestamp(0), Timestamp(10**18 + 5), Timestamp(-(10**17)), Timestamp(2 * 10**20)],
         "duration": [Duration(0), Duration(-1500000000), Duration(2**63 - 1), Duration(10**9)],
         "type": [TypeValue("int"), TypeValue("string")],
         "kubernetes.Quantity": [parse_quantity(text) for text in ("0", "1.5Gi", "250m", "1k", "-3")],
@@ -141,6 +141,7 @@ _EXPRESSIONS = [
     "dyn(node.count) == 2.0 || dyn(node.labels) == node.pods",
     'node.mixed == "a" || node.mixed > 1',
     "type(node.mixed) == int ? node.mixed + 1 : size(node.mixed)",
+    "node.pods.all(i, p, pod.memory == i % i || node.mixed == p.priority % p.priority)",
     "!(node.ready && node.count > 1) != node.ready",
     'node.labels.zone in ["a", "b"] && !node.labels.zone.startsWith("b")',
     "[node.count, dyn(2)].max() + {'a': node.count}.a",
@@ -149,6 +150,9 @@ _EXPRESSIONS = [
     "node.missing.deeper || node.ready",
     "lists.range(3).map(i, i * node.count).sum()",
     "node.pods.sortBy(p, p.priority).map(p, p.priority)",
+    "now - node.since > duration('1h') && node.since + duration('90m') < now",
+    "(now - node.since).getHours() + node.since.getFullYear()",
+    "node.ready ? now : node.since",
     "math.greatest(node.count, node.memory, 3)",
 ]
 
@@ -160,6 +164,7 @@ _NODE = st.fixed_dictionaries(
         "memory": st.sampled_from([0, 1, 500, 2**63 - 1]),
         "count": st.integers(0, 4),
         "ready": st.booleans(),
+        "since": st.sampled_from([Timestamp(0), Timestamp(10**18), Timestamp(10**18 - 7200 * 10**9), Timestamp(-(2**63))]),
         "pods": _PODS,
         "mixed": st.sampled_from([1, 2.5, "a", True, None, "abc"]),
         "size": st.sampled_from(["1Gi", "2Gi", "10m", "x"]),
@@ -178,7 +183,7 @@ _POD = st.fixed_dictionaries(
         ),
     },
 )
-_PROGRAMS = {text: compile_expression(text, Environment({"node": DYN, "pod": DYN})) for text in _EXPRESSIONS}
+_PROGRAMS = {text: compile_expression(text, Environment({"node": DYN, "pod": DYN, "now": DYN})) for text in _EXPRESSIONS}
 
 
 @pytest.mark.parametrize("text", _EXPRESSIONS)
@@ -187,7 +192,7 @@ _PROGRAMS = {text: compile_expression(text, Environment({"node": DYN, "pod": DYN
 def test_whole_expressions(text, nodes, pod):
     program = _PROGRAMS[text]
     assert isinstance(program, Program), program
-    _agrees(program, {"node": nodes}, {"pod": pod}, len(nodes))
+    _agrees(program, {"node": nodes}, {"pod": pod, "now": Timestamp(10**18)}, len(nodes))
 
 
 def test_common_expressions_need_no_rows():

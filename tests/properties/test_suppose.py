@@ -42,6 +42,13 @@ def draw_supposition(data, palette, store, row):
     return Supposition(added=added, removed=removed)
 
 
+def shared_ports(store, row, world):
+    gone = {pod.key for pod in world.removed}
+    left = [pod for pod in [*store.seats[row].values(), *world.added] if pod.key not in gone]
+    ports = frozenset().union(*(pod.spec.host_ports for pod in world.removed))
+    return any(pod.spec.host_ports & ports for pod in left) or len(ports) < sum(len(pod.spec.host_ports) for pod in world.removed)
+
+
 def check(data):
     store, palette = load_cluster(data.draw(clusters())), data.draw(palettes())
     policy = load_policy(data.draw(configurations()))
@@ -54,6 +61,8 @@ def check(data):
         opening = open_pod(profile, ask_all(profile, incoming, whole), whole)
         supposed = filter_rows(profile, opening, whole.suppose(np.array(rows, dtype=np.intp), worlds))
         for row in rows:
+            if shared_ports(store, row, worlds[row]):
+                continue  # upstream's used ports are a set: one pod that goes takes the port of another (parity: found-ports)
             # PreFilter is not run again: what it skipped stays skipped, upstream too
             done = filter_rows(profile, opening, Cluster(real[row]))
             assert verdicts(supposed, row) == verdicts(done, row), row

@@ -53,7 +53,11 @@ def test_a_caret_lands_inside_the_scalar(written, marked):
     [
         ("  rules:\n  - filter: 'true'\n", "filter: 'true'", "Required value"),
         ("  rules:\n  - name: a\n", "name: a", "Required value: a rule is a filter or a score"),
-        ("  rules:\n  - name: a\n    filter: 'true'\n    score: '1'\n", "'true'", "Forbidden: a rule cannot be a filter and a score"),
+        (
+            "  rules:\n  - name: a\n    filter: 'true'\n    score: '1'\n",
+            "'true'",
+            "Forbidden: a rule cannot be a filter and a score",
+        ),
         ("  rules:\n  - name: a\n    filter: 'true'\n    weight: 2\n", "2", "Forbidden: only a score has it"),
         ("  rules:\n  - name: a\n    score: '1'\n    message: no\n", "no", "expected a string, got false"),
         ("  rules:\n  - name: a\n    score: '1'\n    weight: 0\n", "0", "Invalid value: 0"),
@@ -176,4 +180,7 @@ def test_messages():
 
 def test_a_policy_is_the_same_from_text_and_from_a_document():
     body = document(SSD)
-    assert load(Source("x", json.dumps(body))).profiles["default-scheduler"].points == load_policy(body).profiles["default-scheduler"].points
+    assert (
+        load(Source("x", json.dumps(body))).profiles["default-scheduler"].points
+        == load_policy(body).profiles["default-scheduler"].points
+    )

@@ -36,10 +36,16 @@ POD = {
     "spec": {
         "priority": 7,
         "serviceAccountName": "robot",
-        "containers": [{"name": "c", "image": "nginx:1", "env": [{"name": "A", "value": "b"}], "resources": {"requests": {"cpu": "250m"}}}],
+        "containers": [
+            {"name": "c", "image": "nginx:1", "env": [{"name": "A", "value": "b"}], "resources": {"requests": {"cpu": "250m"}}}
+        ],
     },
 }
-NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"tier": "gold"}, "annotations": {"a": "b"}}}
+NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "default", "labels": {"tier": "gold"}, "annotations": {"a": "b"}},
+}
 NOW = 1767225600.0 + 3600  # an hour after the node was made
 
 
@@ -81,7 +87,8 @@ NOW = 1767225600.0 + 3600  # an hour after the node was made
         'cluster.nodes == 3 && cluster.requested.cpu == 2.0 && cluster.pods({"app": "w"}) == 2 && cluster.pods({"app": "q"}) == 0',
         # time
         'now == timestamp("2026-01-01T01:00:00Z") && now.getHours("Europe/Berlin") == 2',
-        'now.isBetween("00:30", "02:00", "UTC") && now.isBetween("22:00", "06:00", "UTC") && !now.isBetween("01:01", "02:00", "UTC")',
+        'now.isBetween("00:30", "02:00", "UTC") && !now.isBetween("01:01", "02:00", "UTC")',
+        'now.isBetween("22:00", "06:00", "UTC") && now.isBetween("00:00", "24:00", "UTC")',
         'now.weekday("UTC") == "Thu" && now.weekday("Pacific/Honolulu") == "Wed"',
     ],
 )

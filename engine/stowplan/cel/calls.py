@@ -12,9 +12,14 @@ from stowplan.cel.values import Optional, equal, kind_of
 
 
 @lru_cache(maxsize=4096)
-def narrowed(name: str, overloads: tuple[Overload, ...]) -> Function:
-    """The function with only the overloads that fit a call."""
-    return Function(name, list(overloads))
+def narrowed(name: str, overloads: tuple[Overload, ...], every: tuple[Overload, ...]) -> Function:
+    """The function with the overloads that fit a call; of an operator the others come after them.
+
+    Which overload it is matters where values do not tell: the sum of an empty list. Operators go by values alone, as in
+    cel-go: a type that the checker had to guess may turn out to be another.
+    """
+    others = every if name[0] in "_-!@" or name == "size" else ()
+    return Function(name, [*overloads, *(overload for overload in others if overload not in overloads)])
 
 
 def present(value: Any) -> bool:
@@ -63,9 +68,12 @@ def apply(function: Function, args: list[Step]) -> Step:
 
         def run(frame: Frame) -> Any:
             values = [arg(frame) for arg in args]
-            if metered:
-                frame[0].spend(size_cost(values, metered))
-            return find(*values)(*values)
+            if not metered:
+                return find(*values)(*values)
+            frame[0].spend(size_cost(values, metered))
+            result = find(*values)(*values)
+            frame[0].spend(size_cost((result,), 1))
+            return result
 
         return run
     if len(args) == 1:

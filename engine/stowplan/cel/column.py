@@ -15,14 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from stowplan.cel.errors import CelError
-from stowplan.cel.values import INT_MAX, INT_MIN
+from stowplan.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 from stowplan.cel.walk import elements
 
 Array: TypeAlias = npt.NDArray[Any]
-Codes: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-NUMERIC = {bool: "bool", int: "int", float: "double"}
-_DTYPES = {"bool": np.bool_, "int": np.int64, "double": np.float64}
+NUMERIC: dict[type, str] = {bool: "bool", int: "int", float: "double", Timestamp: "timestamp", Duration: "duration"}
+DTYPES: dict[str, type[Any]] = {
+    "bool": np.bool_,
+    "int": np.int64,
+    "double": np.float64,
+    "timestamp": np.int64,  # nanoseconds, as long as all fit
+    "duration": np.int64,
+}
+_MOMENTS: dict[str, Callable[[int], Any]] = {"timestamp": Timestamp, "duration": Duration}
 _MEMOS = 256
 
 
@@ -65,7 +72,7 @@ def first_failure(*parts: Failures | None) -> Failures | None:
 
 def failing(mask: Mask, error: CelError) -> Failures | None:
     """The error in the rows of the mask."""
-    return Failures(mask.astype(np.int64), (error,)) if mask.any() else None
+    return Failures(mask.astype(np.int32), (error,)) if mask.any() else None
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +105,7 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One value a row: `kind` is bool, int or double with plain data, or coded with codes into `words`.
+    """One value a row: `kind` is bool, int, double, timestamp or duration with plain data, or coded with codes into `words`.
 
     Where `failures` has an error the data means nothing (a code is -1).
     """
@@ -126,11 +133,22 @@ class Column:
             return self.failures.table[self.failures.codes[index] - 1]
         if self.words is not None:
             return self.words.values[self.data[index]]
-        return self.data[index].item()
+        return restored(self.kind, self.data[index].item())
 
     def rows(self) -> list[Any]:
         """The values of all rows."""
         return [self.row(index) for index in range(len(self.data))]
+
+
+def bare(value: Any) -> Any:
+    """The number that stands for a plain value in an array."""
+    return value.ns if isinstance(value, (Timestamp, Duration)) else value
+
+
+def restored(kind: str, value: Any) -> Any:
+    """The value a number in an array of that kind stands for."""
+    make = _MOMENTS.get(kind)
+    return value if make is None else make(value)
 
 
 def encode(values: Sequence[Any]) -> Column:
@@ -139,9 +157,9 @@ def encode(values: Sequence[Any]) -> Column:
     failures = _failures(values) if CelError in kinds else None
     kinds.discard(CelError)
     if len(kinds) == 1 and (kind := NUMERIC.get(next(iter(kinds)))) is not None:
-        plain = values if failures is None else [0 if type(value) is CelError else value for value in values]
-        if kind != "int" or all(INT_MIN <= value <= INT_MAX for value in plain):
-            return Column(kind, np.array(plain, dtype=_DTYPES[kind]), None, failures)
+        plain = [0 if type(value) is CelError else bare(value) for value in values]
+        if kind in ("bool", "double") or all(INT_MIN <= value <= INT_MAX for value in plain):
+            return Column(kind, np.array(plain, dtype=DTYPES[kind]), None, failures)
     codes = np.empty(len(values), np.int32)
     index: dict[Hashable, int] = {}
     words: list[Any] = []
@@ -161,6 +179,8 @@ def _identity(value: Any) -> Hashable:
     cls = type(value)
     if cls is str:
         return value  # type: ignore[no-any-return]
+    if cls in (Timestamp, Duration):
+        return value  # type: ignore[no-any-return]
     if cls in (bool, int, float, bytes, type(None)):
         return (cls, repr(value) if cls is float else value)
     return (cls, id(value))
@@ -169,7 +189,7 @@ def _identity(value: Any) -> Hashable:
 def _failures(values: Sequence[Any]) -> Failures:
     table: dict[CelError, int] = {}
     codes = [table.setdefault(value, len(table) + 1) if type(value) is CelError else 0 for value in values]
-    return Failures(np.array(codes, np.int64), tuple(table))
+    return Failures(np.array(codes, np.int32), tuple(table))
 
 
 class View:

@@ -141,7 +141,8 @@ class _Estimator:
         if name in ("_[_]", "_[?_]"):
             return 1, self.element(node, first, kind)
         if name == "range" and node.args and isinstance(node.args[0], Const):
-            return 1, _Size(max(0, int(node.args[0].value)), None, _Size())
+            count = max(0, int(node.args[0].value))
+            return 1 + count, _Size(count, None, _Size())
         if name in _PATTERNS:
             return ceil((first.length + 1) * 0.1) * ceil(last.length * 0.25), self.sized(kind, None)
         if name == "contains":

@@ -6,7 +6,7 @@ step of a loop is paid from the meter in the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,7 +187,7 @@ FOLDS: dict[str, Callable[[Loop], Step]] = {
 }
 
 
-def size_cost(values: list[Any], power: int) -> int:
+def size_cost(values: Sequence[Any], power: int) -> int:
     """A unit for every ten characters and for every element; with power 2, for every pair of elements."""
     units = 1
     for value in values:

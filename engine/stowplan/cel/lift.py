@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel.column import (
+    DTYPES,
     NUMERIC,
     Array,
     Cell,
@@ -18,19 +19,22 @@ from stowplan.cel.column import (
     Failures,
     Mask,
     View,
+    bare,
     encode,
     failing,
     first_failure,
     outcomes,
+    restored,
 )
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.arrays import different, same
 from stowplan.cel.overloads import Function
-from stowplan.cel.values import kind_of
+from stowplan.cel.values import INT_MAX, INT_MIN, Duration, Timestamp, kind_of
 
 Scalar = Callable[..., Any]
 _EQUALITY = {"_==_": same, "_!=_": different}
 _NUMBERS = frozenset(("int", "double"))
+_TAGGED = frozenset((str, bool, int, float, Timestamp, Duration))
 _SHORT = 64  # constant lists that may be part of a tag
 
 
@@ -78,7 +82,7 @@ def _coded(column: Column) -> tuple[Codes, Dictionary]:
     else:  # by bits: 0.0 and -0.0 are not the same value
         bits, codes = np.unique(data.view(np.int64), return_inverse=True)
         distinct = bits.view(np.float64)
-    return codes.astype(np.int64), Dictionary(distinct.tolist())
+    return codes.astype(np.int64), Dictionary([restored(column.kind, value) for value in distinct.tolist()])
 
 
 def bools(cell: Cell, name: str) -> Column:
@@ -101,7 +105,8 @@ def call(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size:
     """The function over cells of which at least one is no constant."""
     varying = [cell for cell in cells if not isinstance(cell, Const)]
     if not varying:
-        return Const(_outcome(scalar, [cell.value for cell in cells if isinstance(cell, Const)]))
+        error = next((cell for cell in cells if isinstance(cell, Const) and isinstance(cell.value, CelError)), None)
+        return error or Const(_outcome(scalar, [cell.value for cell in cells if isinstance(cell, Const)]))
     if any(isinstance(cell, Const) and isinstance(cell.value, CelError) for cell in cells):
         return as_column(_first_error(cells, size), size)
     columns = [cell if isinstance(cell, Const) else as_column(cell, size) for cell in cells]
@@ -140,7 +145,7 @@ def _constants(cells: Sequence[Cell]) -> Hashable:
         if isinstance(cell, Const):
             value = cell.value
             plain = value if type(value) in (list, tuple) and len(value) <= _SHORT else (value,)
-            if not all(type(part) in (str, bool, int, float) for part in plain):
+            if not all(type(part) in _TAGGED for part in plain):
                 return object()
             parts.append((index, type(value), repr(value)))
     return tuple(parts)
@@ -213,10 +218,12 @@ def _same_codes(left: Column, right: Column) -> Mask:
 
 
 def _kind(cell: Cell) -> str | None:
-    """The kind of numbers or bools in a cell, None for anything else."""
+    """The kind of plain data in a cell, None for anything else."""
     if isinstance(cell, Column):
         return cell.kind if cell.words is None else None
-    return NUMERIC.get(type(cell.value)) if isinstance(cell, Const) else None
+    if not isinstance(cell, Const) or (isinstance(cell.value, Timestamp) and not INT_MIN <= cell.value.ns <= INT_MAX):
+        return None
+    return NUMERIC.get(type(cell.value))
 
 
 def _by_arrays(function: Function, cells: Sequence[Cell], size: int) -> Column | None:
@@ -226,26 +233,27 @@ def _by_arrays(function: Function, cells: Sequence[Cell], size: int) -> Column |
         return None
     if function.name in _EQUALITY:
         alike = kinds[0] == kinds[1] or _NUMBERS.issuperset(str(kind) for kind in kinds)
-        kernel = _EQUALITY[function.name] if alike else None
+        kernel, result = (_EQUALITY[function.name] if alike else None), "bool"
     else:
-        kernel = next(
-            (o.array for o in function.overloads if o.array is not None and [param.name for param in o.params] == kinds), None
-        )
-    if kernel is None:
+        fitting = (o for o in function.overloads if o.array is not None and [param.name for param in o.params] == kinds)
+        overload = next(fitting, None)
+        kernel, result = (None, "") if overload is None else (overload.array, overload.result.name)
+    found = None if kernel is None else kernel(*(_array(cell) for cell in cells))
+    if found is None:
         return None
-    data, problems = kernel(*(_array(cell) for cell in cells))
+    data, problems = found
     data = np.broadcast_to(data, (size,))
     failures = first_failure(*(cell.failures for cell in cells if isinstance(cell, Column)))
     for mask, error in problems:
         failures = first_failure(failures, failing(np.broadcast_to(mask, (size,)), error))
-    return Column({"b": "bool", "i": "int", "f": "double"}[data.dtype.kind], data, None, failures)
+    return Column(result, data, None, failures)
 
 
 def _array(cell: Cell) -> Array:
     if isinstance(cell, Column):
         return cell.data
     assert isinstance(cell, Const)
-    return np.array(cell.value, dtype={bool: np.bool_, int: np.int64, float: np.float64}[type(cell.value)])
+    return np.array(bare(cell.value), dtype=DTYPES[NUMERIC[type(cell.value)]])
 
 
 def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size: int) -> Column:
@@ -261,6 +269,8 @@ def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], 
     key = np.zeros(size, np.int64)
     for codes, words in coded:
         key = key * len(words.values) + np.maximum(codes, 0)
+    if failures is not None:
+        key[failures.mask] = -1  # apart from the rows that have the same data and no error
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     found: list[Any] = []
     for row in first.tolist():
@@ -272,20 +282,25 @@ def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], 
     return _spread(encode(found), inverse.astype(np.int64), failures)
 
 
-def choose(condition: Column, then: Column, otherwise: Column) -> Column:
+def choose(condition: Column, first: Cell, second: Cell) -> Column:
     """For every row one of two values; the error of the condition comes first."""
     mask = condition.data
+    if isinstance(first, Const) and isinstance(second, Const) and type(first.value) is type(second.value):
+        kind = _kind(first) if _kind(second) is not None else None
+        if kind is not None:
+            return Column(kind, np.where(mask, _array(first), _array(second)), None, condition.failures)
+    then, otherwise = as_column(first, len(mask)), as_column(second, len(mask))
     failures = _chosen_failures(mask, then.failures, otherwise.failures)
     if then.kind == otherwise.kind and then.words is None:
         return Column(then.kind, np.where(mask, then.data, otherwise.data), None, failures).failing(condition.failures)
-    (a, first), (b, second) = _coded(then), _coded(otherwise)
-    if first is second:
-        return Column("coded", np.where(mask, a, b), first, failures).failing(condition.failures)
-    codes, words = _merged(first, second)
-    count = len(first.values)
+    (a, words), (b, others) = _coded(then), _coded(otherwise)
+    if words is others:
+        return Column("coded", np.where(mask, a, b), words, failures).failing(condition.failures)
+    codes, merged = _merged(words, others)
+    count = len(words.values)
     left = codes[np.maximum(a, 0)] if count else a
-    right = codes[np.maximum(b, 0) + count] if len(second.values) else b
-    return Column("coded", np.where(mask, left, right), words, failures).failing(condition.failures)
+    right = codes[np.maximum(b, 0) + count] if len(others.values) else b
+    return Column("coded", np.where(mask, left, right), merged, failures).failing(condition.failures)
 
 
 def _merged(first: Dictionary, second: Dictionary) -> tuple[Codes, Dictionary]:

@@ -219,7 +219,7 @@ class _Planner:
             return self.fails(node, f"unbound function: {node.function}")
         fitting = self.checked.overloads.get(node)
         if fitting is not None:
-            function = narrowed(function.name, fitting)
+            function = narrowed(function.name, fitting, tuple(function.overloads))
         self.nodes.functions[node] = function
         self.patterns(node, parts)
         folded = self.folded(node, function, parts)

@@ -44,20 +44,28 @@ class Segments:
 
     def filtered(self, body: Column, element: Column | View, failures: Failures | None) -> Ragged:
         """The elements for which the body is true."""
-        kept = np.flatnonzero(body.data)
+        failures = first_failure(failures, self._first(body.failures))
+        kept = self._kept(body.data, failures)
         taken = element.take(kept) if isinstance(element, Column) else Taken(element, kept)
-        return Ragged(self._offsets(kept), taken, first_failure(failures, self._first(body.failures)))
+        return Ragged(self._offsets(kept), taken, failures)
 
     def mapped(self, where: Column | None, body: Column, failures: Failures | None) -> Ragged:
         """The values of the body, of the elements for which `where` is true."""
         wrong = body.failures
-        if where is None:
-            return Ragged(self.offsets, _clean(body), first_failure(failures, self._first(wrong)))
-        if wrong is not None:
-            wrong = Failures(np.where(where.data, wrong.codes, 0), wrong.table)
-        wrong = first_failure(where.failures, wrong)
-        kept = np.flatnonzero(where.data)
-        return Ragged(self._offsets(kept), _clean(body.take(kept)), first_failure(failures, self._first(wrong)))
+        if where is not None:
+            if wrong is not None:
+                wrong = Failures(np.where(where.data, wrong.codes, 0), wrong.table)
+            wrong = first_failure(where.failures, wrong)
+        failures = first_failure(failures, self._first(wrong))
+        if where is None and failures is None:
+            return Ragged(self.offsets, body, None)
+        kept = self._kept(np.ones(len(body), np.bool_) if where is None else where.data, failures)
+        values = body.take(kept)
+        return Ragged(self._offsets(kept), Column(values.kind, values.data, values.words, None), failures)
+
+    def _kept(self, wanted: Mask, failures: Failures | None) -> Codes:
+        """The wanted elements of rows without an error: a row with one has no elements at all."""
+        return np.flatnonzero(wanted if failures is None else wanted & ~failures.mask[self.elements.owner])
 
     def _offsets(self, kept: Codes) -> Codes:
         offsets = np.zeros(self.size + 1, np.int64)
@@ -81,8 +89,3 @@ class Segments:
         codes = np.zeros(self.size, np.int64)
         codes[rows] = failures.codes[at[first]]
         return Failures(codes, failures.table)
-
-
-def _clean(body: Column) -> Column:
-    """Without the errors of elements: their rows carry them."""
-    return body if body.failures is None else Column(body.kind, body.data, body.words, None)

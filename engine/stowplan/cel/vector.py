@@ -170,7 +170,7 @@ class Evaluation:
         other = self.cell(node.args[0], batch)
         if name == "or":
             other = lift.each(lift.as_column(other, batch.size), "optional", _optional)
-        return lift.choose(present, value, lift.as_column(other, batch.size))
+        return lift.choose(present, value, other)
 
     # -- logic
 
@@ -189,8 +189,7 @@ class Evaluation:
             error = condition.value
             return Const(error if isinstance(error, CelError) else no_overload("_?_:_", kind_of(error)))
         chosen = lift.bools(condition, "_?_:_")
-        then, otherwise = (lift.as_column(self.cell(part, batch), batch.size) for part in (node.then, node.otherwise))
-        return lift.choose(chosen, then, otherwise)
+        return lift.choose(chosen, self.cell(node.then, batch), self.cell(node.otherwise, batch))
 
     # -- macros
 
@@ -221,20 +220,19 @@ class Evaluation:
         """The elements of every row brought together."""
         segments = Segments(walked)
         if node.kind in ("map", "transformList"):
-            where = None if node.where is None else self.test(node.where, inner)
+            where = None if node.where is None else self.test(node.where, inner, "_&&_")
             body = lift.as_column(self.cell(node.body, inner), inner.size)
             return segments.mapped(where, body, failures)
-        body = self.test(node.body, inner)
+        body = self.test(node.body, inner, "_||_" if node.kind == "exists" else "_&&_")
         if node.kind == "filter":
-            assert isinstance(element, (Column, View))
-            return segments.filtered(body, element, failures)
+            return segments.filtered(body, walked.cells[0], failures)
         if node.kind == "exists_one":
             return segments.one(body).failing(failures)
         return segments.any(body, _QUANTIFIERS[node.kind]).failing(failures)
 
-    def test(self, node: Node, batch: Batch) -> Column:
-        """The node as bools."""
-        return lift.bools(lift.as_column(self.cell(node, batch), batch.size), "_&&_")
+    def test(self, node: Node, batch: Batch, name: str) -> Column:
+        """The node as bools; `name` is the operator that refuses others."""
+        return lift.bools(lift.as_column(self.cell(node, batch), batch.size), name)
 
     def inside(self, node: Fold, batch: Batch, walked: Elements) -> Batch:
         """The batch of the elements: what its body needs of the rows is spread over them."""

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from stowplan.cli.options import NOW
 from stowplan.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ def load(policy: str | None, clusters: Sequence[str]) -> Inputs:
     compiled = load_policy(policy)
     with Bar("reading the cluster", _bytes(clusters)) as bar:
         store, report = read_cluster(clusters, bar.advance)
+    context = click.get_current_context(silent=True)
+    if context is not None and NOW in context.meta:
+        store.set_now(context.meta[NOW])
     return Inputs(compiled, store, report)
 
 

@@ -15,7 +15,7 @@ import click
 
 from stowplan import __version__
 
-VERBS = ("explain", "simulate", "validate", "convert", "schema", "rule", "version")
+VERBS = ("explain", "simulate", "eval", "test", "validate", "convert", "schema", "rule", "version")
 UNREADABLE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 """Exit codes; the last two are those that shells use for SIGINT and SIGPIPE."""
 DEBUG = "STOWPLAN_DEBUG"

@@ -20,8 +20,21 @@ ALIKE = 3
 
 def notify(inputs: Inputs) -> None:
     """Tell what was odd about the policy and the dump."""
-    for text in [*_findings(inputs.policy.warnings), *_findings(inputs.report.warnings), *_skipped(inputs)]:
+    strange = [*_findings(inputs.policy.warnings), *_findings(_rules(inputs)), *_findings(inputs.report.warnings)]
+    for text in [*strange, *_skipped(inputs)]:
         click.echo(printable(text), err=True)
+
+
+def _rules(inputs: Inputs) -> Iterable[Diagnostic]:
+    """What is strange about rules on this cluster."""
+    from stowplan.profile import RULES
+
+    profiles = inputs.policy.configuration.profiles
+    if not any(profile.rules or any(entry.name == RULES for entry in profile.plugin_config) for profile in profiles):
+        return ()
+    from stowplan.policy.rule_lints import lints_on
+
+    return lints_on(inputs.policy, inputs.store, verdicts=False)
 
 
 def _findings(diagnostics: Iterable[Diagnostic]) -> Iterable[str]:

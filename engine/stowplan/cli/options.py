@@ -10,6 +10,21 @@ import click
 Command = Callable[..., Any]
 
 FORMATS = ("table", "wide", "json", "yaml")
+NOW = "stowplan.now"
+"""Where a click context keeps the moment that `--now` names, in epoch seconds."""
+
+
+def _moment(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"{value} is no time such as 2026-11-30T18:00:00Z") from None
+    context.meta[NOW] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
 
 _OPTIONS = (
     click.option(
@@ -24,6 +39,13 @@ _OPTIONS = (
         multiple=True,
         required=True,
         help="What `kubectl get nodes,pods,... -A -o json` (or yaml) prints: a file, a folder, or - (standard input). Repeatable.",
+    ),
+    click.option(
+        "--now",
+        metavar="TIME",
+        expose_value=False,
+        callback=_moment,
+        help="The moment that rules see as `now`, such as 2026-11-30T18:00:00Z; left out: the present.",
     ),
     click.option(
         "-o", "--output", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print the answer."

@@ -224,6 +224,34 @@ TEXTS: dict[Code, Text] = {
         "Variables, functions and the fields of Kubernetes' objects are checked before anything is evaluated.",
         'Correct the name; labels and annotations are read as pod.labels[?"key"].orValue("").',
     ),
+    Code.WHOLE_DIVISION: Text(
+        "a division that loses its fraction",
+        "Between two ints / cuts to a whole number: 3 / 4 is 0, so a ratio is nearly always 0.",
+        "Divide doubles: double(a) / double(b). Resource amounts are doubles already.",
+    ),
+    Code.TEXT_ORDER: Text(
+        "numbers compared as texts",
+        'Labels are texts, which are compared letter by letter: "10" is less than "9".',
+        "Convert first: int(node.labels.generation) > 9, or semver(...) for versions.",
+    ),
+    Code.IGNORES_NODE: Text(
+        "a score that ignores the node",
+        "The score is the same for every node, so it decides nothing.",
+        "Read something of the node, or remove the rule.",
+    ),
+    Code.UNGUARDED: Text(
+        "a label that may be missing",
+        "Reading a key that is not there is an error: a filter then rejects the node, a score gives 0.",
+        'Say what a missing key means: node.labels[?"key"].orValue("").',
+    ),
+    Code.CONSTANT: Text(
+        "a rule that makes no difference here",
+        "On the given cluster the rule says the same of every node.",
+        "See whether the expression means what it should; `stowplan eval` shows it node by node.",
+    ),
+    Code.UNKNOWN_LABEL: Text(
+        "a label that no node has", "The expression reads a label that 0 nodes of the cluster carry.", "Correct the key."
+    ),
     Code.SMALL_SHARE: Text(
         "a score that hardly counts",
         "The plugin can add so little to the total that the others nearly always decide.",

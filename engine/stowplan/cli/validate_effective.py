@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stowplan.text import has_errors
+
 if TYPE_CHECKING:
     from stowplan.cli.validate_forms import Subject
     from stowplan.policy.compile import Profile
@@ -22,9 +24,10 @@ def show_effective(subjects: Sequence[Subject], minor: int) -> None:
 
 
 def profiles_of(subject: Subject) -> Iterator[Profile]:
-    """The profiles of a file."""
+    """The profiles of a file that compile."""
     for examined in subject.examined:
-        yield from examined.profiles
+        if not has_errors(examined.diagnostics):
+            yield from examined.profiles
 
 
 def default_profile(minor: int) -> Profile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,8 @@ class Subject:
 def show(subjects: Sequence[Subject], form: str, *, effective: bool = False) -> None:
     """Print the findings on standard output; with `effective`, JSON has the merged plugins too."""
     if form == "json":
+        import json
+
         text = json.dumps(_json(subjects, effective=effective), indent=2, ensure_ascii=False)
     else:
         text = _FORMS[form](subjects)
@@ -84,6 +85,8 @@ def _json(subjects: Sequence[Subject], *, effective: bool) -> dict[str, Any]:
 
 def _sarif(subjects: Sequence[Subject]) -> str:
     """SARIF 2.1.0 with one run."""
+    import json
+
     from stowplan.cli.rule_texts import TEXTS
 
     findings = [finding for subject in subjects for finding in subject.diagnostics]

@@ -6,7 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stowplan.policy.compile import Policy
 
 from stowplan.text import Code, Diagnostic, Severity, Source
 
@@ -14,7 +19,10 @@ STANDARD_INPUT = "-"
 LARGEST = 8 * 2**20
 """Bytes; kube-scheduler's own configurations are a thousandth of that."""
 _SUFFIXES = (".json", ".yaml", ".yml", ".conf", ".config", ".tpl")
-_MENTIONED = re.compile(r"KubeSchedulerConfiguration|SchedulerPolicy|kind[\"']?:\s*[\"']?Policy\b")
+_KIND = r"kind[\\\"']*\s*:\s*[\\\"']*"
+_MENTIONED = re.compile(rf"{_KIND}(?:KubeSchedulerConfiguration|SchedulerPolicy)\b")
+_LEGACY = re.compile(rf"{_KIND}Policy\b")
+_RULES = re.compile(r"\b(?:predicates|priorities)\b")
 
 
 def sources(paths: Iterable[str]) -> Iterator[Source | Diagnostic]:
@@ -26,10 +34,36 @@ def sources(paths: Iterable[str]) -> Iterator[Source | Diagnostic]:
         if path == STANDARD_INPUT:
             yield _decoded("<stdin>", sys.stdin.buffer.read(LARGEST + 1))
         elif Path(path).is_dir():
-            found = [text for text in map(_file, _below(path)) if not isinstance(text, Source) or _MENTIONED.search(text.text)]
+            found = [text for text in map(_file, _below(path)) if not isinstance(text, Source) or _mentions(text.text)]
             yield from found or [_unreadable(path, "no scheduler configuration in this folder")]
         else:
             yield _file(path)
+
+
+def _mentions(text: str) -> bool:
+    return bool(_MENTIONED.search(text) or (_LEGACY.search(text) and _RULES.search(text)))
+
+
+def read_policy(path: str) -> Policy:
+    """The policy of a file as people have it: wrapped, of an older version, with plugins of other projects, which are left out.
+
+    The first configuration in the file is taken; what else is in it, and what is strange, are warnings of the policy. Raises
+    PolicyError.
+    """
+    from stowplan.policy.compile import PolicyError, load
+    from stowplan.profile import Table
+    from stowplan.profile.unwrap import unwrap
+
+    (source,) = sources([path]) if not Path(path).is_dir() else (_unreadable(path, "is a folder"),)
+    if isinstance(source, Diagnostic):
+        raise PolicyError([source])
+    found, others = unwrap(source)
+    first, *more = found
+    if not isinstance(first.tree, Table):
+        raise PolicyError(first.diagnostics or load(source).warnings)
+    policy = load(first.tree, compat=False)
+    others += [one.unused() for one in more]
+    return replace(policy, warnings=(*first.diagnostics, *others, *policy.warnings))
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from stowplan.profile.migrate import Change, Data, migrate, to_policy
 from stowplan.profile.unwrap import unwrap
 from stowplan.profile.versions import KUBERNETES, STOWPLAN
 from stowplan.profile.yaml_tree import Origin
-from stowplan.text import Diagnostic, Path, Source
+from stowplan.text import Code, Diagnostic, Path, Severity, Source, Span
 
 TARGETS = {"v1": KUBERNETES, "policy": STOWPLAN}
 _MARKER = re.compile(r"^---(?=[ \t\r]|$)[^\n]*\n?", re.MULTILINE)
@@ -49,13 +49,23 @@ def convert(source: Source, target: str) -> Converted:
         return Converted(source.text, (), tuple(errors))
     told: list[Told] = []
     steps = [_step(one.tree, target, told, source.name) for one in found if isinstance(one.tree, Table)]
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return Converted(_rewritten(source, steps), tuple(told))
+    except YAMLError as error:  # it reads YAML 1.2, and so not everything that is read elsewhere
+        message = f"cannot be rewritten: {str(error).splitlines()[0]}"
+        return Converted(source.text, (), (Diagnostic(Code.SYNTAX, Severity.ERROR, message, Span(source, 0, 1)),))
+
+
+def _rewritten(source: Source, steps: list[_Step]) -> str:
     pieces, position = [], 0
     for marker in [*_MARKER.finditer(source.text), None]:
         end = marker.start() if marker else len(source.text)
         pieces.append(_document(source.text[position:end], steps))
         pieces.append(marker[0] if marker else "")
         position = marker.end() if marker else end
-    return Converted("".join(pieces), tuple(told))
+    return "".join(pieces)
 
 
 def _step(tree: Tree, target: str, told: list[Told], name: str) -> _Step:

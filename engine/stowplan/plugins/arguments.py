@@ -30,8 +30,6 @@ _HIGHEST_SHAPE_SCORE = 10
 
 
 class Args(Protocol):
-    """What all args have in common."""
-
     def problems(self) -> Problems: ...
 
 
@@ -134,8 +132,6 @@ class InterPodAffinityArgs:
 
 @dataclass(frozen=True, slots=True)
 class LabelExpression:
-    """One expression of a selector as written."""
-
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] | None = None
@@ -271,47 +267,32 @@ class NodeAffinityArgs:
             yield from _term_problems((*path, index, "preference"), preferred.term.error)
 
 
+# node affinity as it is written; `WrittenNodeAffinityArgs.args` makes of it what is evaluated
 @dataclass(frozen=True, slots=True)
 class WrittenTerm:
-    """A NodeSelectorTerm as written."""
-
     match_expressions: tuple[LabelExpression, ...] = ()
     match_fields: tuple[LabelExpression, ...] = ()
-
-    def wire(self) -> wire.NodeTerm:
-        """The same as the object that node affinity is read from."""
-        from stowplan.objects import wire  # noqa: PLC0415
-
-        return wire.NodeTerm(_expressions(self.match_expressions), _expressions(self.match_fields))
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPreference:
-    """A PreferredSchedulingTerm as written."""
-
     weight: Int32 = 0
     preference: WrittenTerm = WrittenTerm()
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenSelector:
-    """A NodeSelector as written."""
-
     node_selector_terms: tuple[WrittenTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAffinity:
-    """A NodeAffinity as written."""
-
     required_during_scheduling_ignored_during_execution: WrittenSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[WrittenPreference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenNodeAffinityArgs:
-    """`NodeAffinityArgs` as written."""
-
     added_affinity: WrittenAffinity | None = None
 
     def args(self) -> NodeAffinityArgs:
@@ -324,8 +305,13 @@ class WrittenNodeAffinityArgs:
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
         preferred = self.added_affinity.preferred_during_scheduling_ignored_during_execution
         path = "addedAffinity.{}DuringSchedulingIgnoredDuringExecution"
-        selector = required and wire.NodeSelector(tuple(term.wire() for term in required.node_selector_terms))
-        terms = tuple(wire.PreferredTerm(term.weight, term.preference.wire()) for term in preferred)
+
+        def term(written: WrittenTerm) -> wire.NodeTerm:
+            lists = (written.match_expressions, written.match_fields)
+            return wire.NodeTerm(*(tuple(wire.Expression(e.key, e.operator, e.values) for e in entries) for entries in lists))
+
+        selector = required and wire.NodeSelector(tuple(map(term, required.node_selector_terms)))
+        terms = tuple(wire.PreferredTerm(entry.weight, term(entry.preference)) for entry in preferred)
         return NodeAffinityArgs(
             node_selector(selector, path.format("required")) if selector else None,
             preferred_terms(terms, path.format("preferred")) or None,
@@ -352,23 +338,17 @@ def written_form(args: type[Args]) -> type[Any]:
 
 def finish(written: Any) -> tuple[Args, list[Problem]]:
     """The args of a decoded written form, and what is wrong with them."""
-    args: Args = written
-    if isinstance(written, WrittenNodeAffinityArgs) and written.added_affinity is None:
-        args = NodeAffinityArgs()
-    elif isinstance(written, WrittenNodeAffinityArgs):
-        from stowplan.objects.errors import ObjectError  # noqa: PLC0415
+    if not isinstance(written, WrittenNodeAffinityArgs):
+        return written, list(written.problems())
+    if written.added_affinity is None:
+        return NodeAffinityArgs(), []
+    from stowplan.objects.errors import ObjectError  # noqa: PLC0415
 
-        try:
-            args = written.args()
-        except ObjectError as error:
-            return NodeAffinityArgs(), [Problem(parse_path(error.path), Kind.UNSUPPORTED, error.message)]
+    try:
+        args = written.args()
+    except ObjectError as error:
+        return NodeAffinityArgs(), [Problem(parse_path(error.path), Kind.UNSUPPORTED, error.message)]
     return args, list(args.problems())
-
-
-def _expressions(written: tuple[LabelExpression, ...]) -> tuple[wire.Expression, ...]:
-    from stowplan.objects import wire  # noqa: PLC0415
-
-    return tuple(wire.Expression(entry.key, entry.operator, entry.values) for entry in written)
 
 
 def _invalid(path: Path, value: Any, detail: str) -> Problem:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stowplan.policy.compile import Examined, examine
-from stowplan.policy.hints import hints
 from stowplan.policy.lint import lint
 from stowplan.policy.releases import plugins_of
 from stowplan.policy.served import not_served
@@ -67,7 +66,10 @@ def _examine(found: Found, options: Options) -> Examined:
     if result.configuration is not None:
         findings += lint(result.configuration, result.profiles, plugins)
         findings += not_served(found.tree, options.minor)
-        findings += hints(result.configuration, result.profiles) if options.hints else []
+        if options.hints:
+            from stowplan.policy.hints import hints  # noqa: PLC0415 - only on demand: start-up counts
+
+            findings += hints(result.configuration, result.profiles)
     return dataclasses.replace(result, diagnostics=tuple(findings))
 
 
@@ -81,11 +83,12 @@ def _no_mapping(found: Found) -> Examined:
 def _final(findings: Iterable[Diagnostic], options: Options) -> tuple[Diagnostic, ...]:
     """In the order of the text, each once, as severe as the release makes it, without what the file silences."""
     final: dict[Diagnostic, None] = {}
+    silenced = _Silenced()
     ordered = sorted(findings, key=lambda d: d.span.start if d.span else -1)
     wrong = {finding.span for finding in ordered if finding.is_error}
     for finding in ordered:
         # what is wrong itself need not be called unknown too
-        if not _ignored(finding) and not (finding.code is Code.UNUSED_ARGS and finding.span in wrong):
+        if not silenced.has(finding) and not (finding.code is Code.UNUSED_ARGS and finding.span in wrong):
             final[_for_release(finding, options)] = None
     kept = list(final)
     if len(kept) > _MOST:
@@ -103,12 +106,27 @@ def _for_release(finding: Diagnostic, options: Options) -> Diagnostic:
     return dataclasses.replace(finding, severity=Severity.WARNING if served else Severity.ERROR)
 
 
-def _ignored(finding: Diagnostic) -> bool:
-    """Whether a comment on the line, or on a line of its own above it, silences the finding."""
-    if finding.span is None:
-        return False
-    source, number = finding.span.source, finding.span.line
-    comments = [source.line(number)]
-    if number > 1 and source.line(number - 1).lstrip().startswith("#"):
-        comments.append(source.line(number - 1))
-    return any(finding.code.value in match[1] for line in comments for match in _IGNORE.finditer(line))
+class _Silenced:
+    """The comments that silence findings of their line, or of the next if they stand alone; read once a text."""
+
+    def __init__(self) -> None:
+        self._codes: dict[int, dict[int, str]] = {}
+        self._sources: list[Source] = []
+        """kept, so that no other takes the identity of one"""
+
+    def has(self, finding: Diagnostic) -> bool:
+        """Whether a finding is silenced."""
+        return finding.span is not None and finding.code.value in self._of(finding.span.source).get(finding.span.line, "")
+
+    def _of(self, source: Source) -> dict[int, str]:
+        """Codes by line."""
+        if id(source) not in self._codes:
+            self._sources.append(source)
+            codes: dict[int, str] = {}
+            for match in _IGNORE.finditer(source.text):
+                number, column = source.locate(match.start())
+                alone = not source.text[match.start() - column + 1 : match.start()].strip()
+                for line in (number, number + 1) if alone else (number,):
+                    codes[line] = codes.get(line, "") + match[1]
+            self._codes[id(source)] = codes
+        return self._codes[id(source)]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUP = "kubescheduler.config.k8s.io"
 FIT = "NodeResourcesFit"
+_MOST_PROFILES = 200
 
 
 class PolicyError(Exception):
@@ -82,7 +83,9 @@ class Examined:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def load(source: Source | Mapping[str, Any] | None, plugins: Sequence[Plugin] | None = None, *, compat: bool = True) -> Policy:
+def load(
+    source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Plugin] | None = None, *, compat: bool = True
+) -> Policy:
     """The policy that a YAML or JSON text, a parsed document or (None) the default configuration describes.
 
     Raises PolicyError with every finding if any of them is an error. With `compat` that is exactly where kube-scheduler fails;
@@ -102,6 +105,11 @@ def examine(source: Source | Table | Mapping[str, Any] | None, plugins: Sequence
     configuration, diagnostics = written.read(source, compat=compat)
     if configuration is None:
         return Examined(None, (), _ordered(diagnostics))
+    if not compat and len(configuration.profiles) > _MOST_PROFILES:
+        profile = configuration.profiles[_MOST_PROFILES]
+        message = f"profiles from here on are not checked: {_MOST_PROFILES} are enough for any scheduler"
+        diagnostics.append(report(profile, (), Code.TOO_MANY, message, severity=Severity.WARNING))
+        configuration = dataclasses.replace(configuration, profiles=configuration.profiles[:_MOST_PROFILES])
     # what could not be read was replaced by a default, which is not to blame for what is wrong with it
     unread = {diagnostic.span for diagnostic in diagnostics if diagnostic.code is Code.WRONG_TYPE and diagnostic.span}
     profiles, found = _compile(configuration, plugins, compat)
@@ -136,9 +144,7 @@ def _compile(configuration: Configuration, plugins: Sequence[Declared], compat: 
         if rules is not None:
             found += rules.diagnostics
             effective = rules.join(effective, profile)
-        arguments = _Arguments(
-            profile, effective, known, frozenset(plugin.name for plugin in rules.plugins) if rules else frozenset()
-        )
+        arguments = _Arguments(profile, effective, known, frozenset(rules.modes) if rules else frozenset())
         args = arguments.read(ignored)
         diagnostics += found + arguments.diagnostics
         profiles.append(_profile(profile.scheduler_name or "", effective, args, known, rules))

@@ -20,7 +20,10 @@ from stowplan.text import Code, Diagnostic, Edit, Path, Severity, show_path
 MULTI_POINT = "multiPoint"
 REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 _NEVER_CHECKED_FOR_REMOVED = frozenset({MULTI_POINT, "placementGenerate", "placementScore"})
+_STAND_INS = {"queueSort": "PrioritySort", "bind": "DefaultBinder"}
+"""What runs where something must, when a plugin of another project is left out there."""
 _HIGHEST_SCORE = 100
+_MOST_GUESSES = 100
 _INT64 = 2**64
 
 
@@ -87,12 +90,14 @@ class _Expansion:
         self._everywhere = _merged(self._sets[MULTI_POINT], [plugin for plugin in plugins if plugin.default])
         self._diagnostics: list[Diagnostic] = []
         self._blamed: set[str] = set()
+        self._foreign: set[str] = set()
 
     def run(self) -> tuple[Effective, list[Diagnostic]]:
         self._check_removed()
         explicit = {point: self._explicit(point) for point in POINTS}
         self._check_everywhere()
         points = {point: self._spread(point, explicit[point]) for point in POINTS}
+        points |= {point: (name,) for point, name in _STAND_INS.items() if not points[point] and self._left_out(point)}
         self._check_structure(points)
         effective = Effective(
             points,
@@ -128,24 +133,32 @@ class _Expansion:
         message = f'{interface(point)} "{entry.name}" does not exist'
         path: Path = (*entry.path, "name")
         gone = replacement(entry.name)
-        guess = did_you_mean(entry.name, self._known)
+        guess = did_you_mean(entry.name, self._known) if len(self._diagnostics) < _MOST_GUESSES else None
         owner = project_of(entry.name)
         if gone:
             self._report(path, Code.REMOVED_PLUGIN, message, gone)
-        elif self._compat or not entry.name or entry.name == "*" or misspelt(entry.name, self._known):
+        elif self._compat or not entry.name or entry.name == "*" or (guess and misspelt(entry.name, self._known)):
             other = f"it belongs to {owner}" if owner else "it is not one of kube-scheduler's own plugins"
             self._report(path, Code.NO_SUCH_PLUGIN, message, (None if owner else guess) or other)
             self._mend(entry.name)
-        elif entry.name not in self._blamed:
-            self._blamed.add(entry.name)
+        elif entry.name not in self._foreign:
+            self._foreign.add(entry.name)
             message = f'plugin "{entry.name}" is not part of kube-scheduler: explanations and simulations leave it out'
             notes = [f"it belongs to {owner}" if owner else "a scheduler that has it built in accepts this"]
             notes += [guess] if guess and not owner else []
+            if any(part in _STAND_INS for part in entry.path):
+                notes.append(f"{_STAND_INS[point]} stands in for it")
             self._diagnostics.append(report(self._profile, path, Code.FOREIGN_PLUGIN, message, *notes, severity=Severity.WARNING))
+
+    def _left_out(self, point: str) -> bool:
+        """Whether a plugin of another project was left out that may have run at a point."""
+        listed = (*self._sets[point].enabled, *self._sets[MULTI_POINT].enabled)
+        return any(entry.name in self._foreign for entry in listed)
 
     def _mend(self, name: str) -> None:
         """Give the last finding the edit that corrects a misspelt name."""
-        meant, finding = misspelt(name, self._known), self._diagnostics[-1]
+        finding = self._diagnostics[-1]
+        meant = misspelt(name, self._known) if len(self._diagnostics) < _MOST_GUESSES else None
         if meant and finding.span and finding.span.text.strip("\"'") == name:
             edit = Edit(finding.span, finding.span.text.replace(name, meant))
             self._diagnostics[-1] = dataclasses.replace(finding, edits=(edit,))

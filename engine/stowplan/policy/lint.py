@@ -37,6 +37,8 @@ _PROMISES = {
     "NodeVolumeLimits": "nodes may be given more volumes than they can attach",
     "DynamicResources": "resource claims of pods are ignored",
 }
+_MOST = 200
+"""entries of a profile that are looked at"""
 _BASIC = ("cpu", "memory")
 
 
@@ -62,7 +64,7 @@ def lint(configuration: Configuration, profiles: Sequence[Profile], plugins: Seq
         if written.origin is None:
             continue
         entries = list(_entries(written, written.origin))
-        for entry in entries:
+        for entry in entries[:_MOST]:
             found += _disabled(entry, known) if entry.key == "disabled" else _weight(entry, known)
         found += _names_of_args(written, written.origin, profile, known)
         found += _promises(entries, profile)
@@ -143,7 +145,7 @@ def _names_of_args(written: Written, origin: Origin, profile: Profile, known: di
     """Args of plugins that do not run, do not exist, or do not exist any more."""
     running = {name for names in profile.points.values() for name in names}
     rules = {rule.name for rule in written.rules}
-    for index, config in enumerate(written.plugin_config):
+    for index, config in enumerate(written.plugin_config[:_MOST]):
         place = origin.under("pluginConfig", index, "name")
         if config.name in known:
             if config.name not in running:

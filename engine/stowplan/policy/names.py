@@ -45,7 +45,7 @@ _STRATEGIES = {
     "NodeResourcesMostAllocated": "MostAllocated",
     "RequestedToCapacityRatio": "RequestedToCapacityRatio",
 }
-_ALIKE = 0.88
+_ALIKE, _FARTHEST = 0.88, 3
 
 
 def project_of(name: str) -> str | None:
@@ -77,6 +77,8 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     for candidate in known:
         if candidate.lower() == name.lower():
             return candidate
+        if abs(len(candidate) - len(name)) > _FARTHEST:
+            continue
         longer = name.removeprefix(candidate)
         if candidate[0].lower() != name[0].lower() or (longer != name and (longer[0].isupper() or not longer[0].isalpha())):
             continue

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from stowplan.cel import Environment, Program, Struct, Type, compile_expression
+from stowplan.cel.environment import COST_LIMIT
 from stowplan.cel.kinds import BOOL, TIMESTAMP, is_dyn
 from stowplan.plugins.cel_rule import UNIT, Conduct, filter_rule, score_rule
 from stowplan.plugins.cel_rule.compiled import Expressions, Variable
@@ -16,13 +17,24 @@ from stowplan.plugins.cel_rule.reading import Reading
 from stowplan.plugins.cel_rule.types import DOMAIN, namespace_type, node_type, pod_type, type_of_params
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.expand import Effective
+from stowplan.policy.rule_lints import lints
 from stowplan.profile import Origin, PluginSet, Profile, Rule, params_of, rules_of
 from stowplan.profile.embedded import part_of
-from stowplan.text import Code, Diagnostic, Severity, Source, show_path
+from stowplan.text import Code, Diagnostic, Severity, Source, Span, show_path
 
 WEIGHT_UNIT = 1000
 """Steps in which weights with fractions are kept."""
 NUMBERS = ("int", "double")
+SIZES = {
+    ("node", "pods"): 512,
+    ("node", "taints"): 32,
+    ("node", "images"): 128,
+    ("node", "status", "images"): 128,
+    ("node", "status", "conditions"): 32,
+    ("pod", "spec", "containers"): 32,
+    ("pod", "spec", "containers", "[]", "env"): 128,
+}
+"""Greatest lengths that estimates of cost reckon with."""
 NODE_NAMES = ("node", "cluster")
 
 
@@ -119,10 +131,13 @@ class _Compiler:
         self.readings: dict[str, Reading] = {}
 
     def report(self, origin: Origin | None, name: str, code: Code, message: str, *notes: str) -> None:
+        self.warn(origin, name, code, Severity.ERROR, message, *notes)
+
+    def warn(self, origin: Origin | None, name: str, code: Code, severity: Severity, message: str, *notes: str) -> None:
         if origin is None:
-            self.diagnostics.append(Diagnostic(code, Severity.ERROR, message, None, name, notes))
+            self.diagnostics.append(Diagnostic(code, severity, message, None, name, notes))
         else:
-            self.diagnostics.append(origin.under(name).diagnostic(code, message, Severity.ERROR, *notes))
+            self.diagnostics.append(origin.under(name).diagnostic(code, message, severity, *notes))
 
     # Expressions
 
@@ -157,8 +172,11 @@ class _Compiler:
             self.report(
                 rule.origin, rule.point, Code.EXPRESSION, "the node as a whole cannot be used: select the fields that matter"
             )
-        used = self.used(programs)
-        return self.plugin(rule, Expressions(rule.name, value, when, message, used, params, reading))
+        if rule.point == "score" and not reading.of_node:
+            message_text = "the score does not depend on the node, so it decides nothing"
+            self.warn(rule.origin, rule.point, Code.IGNORES_NODE, Severity.WARNING, message_text)
+        span = rule.origin.under(rule.point).span if rule.origin else None
+        return self.plugin(rule, Expressions(rule.name, value, when, message, self.used(programs), params, reading, span))
 
     def plugin(self, rule: Rule, expressions: Expressions) -> Plugin:
         helps = expressions.reading.moves if rule.preemption_helps is None else rule.preemption_helps
@@ -175,6 +193,10 @@ class _Compiler:
             return None
         found = compile_expression(text, env, Source(name, text))
         if isinstance(found, Program):
+            for lint in lints(found):
+                span = Span(found.source, lint.start, lint.end)
+                strange = Diagnostic(lint.code, lint.severity, lint.message, span, "", (lint.note,))
+                self.diagnostics.append(_placed(strange, text, origin, name))
             return found
         self.diagnostics += [_placed(diagnostic, text, origin, name) for diagnostic in found]
         return None
@@ -194,7 +216,7 @@ class _Compiler:
         known = {name: kind for name, kind in self.types.items() if node or not self.of_node(name)}
         if known:
             variables["variables"] = Struct("Variables", fields=known)
-        return Environment(variables, extra=FUNCTIONS)
+        return Environment(variables, extra=FUNCTIONS, estimate_limit=COST_LIMIT, sizes=SIZES)
 
     def of_node(self, name: str) -> bool:
         return name in self.variables and self.variables[name].of_node
@@ -252,4 +274,5 @@ def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str)
 
 
 def _code(diagnostic: Diagnostic) -> Code:
-    return Code.UNKNOWN_NAME if diagnostic.code is Code.UNKNOWN_FIELD else Code.EXPRESSION
+    known = {Code.UNKNOWN_FIELD: Code.UNKNOWN_NAME, Code.SYNTAX: Code.EXPRESSION, Code.INVALID: Code.EXPRESSION}
+    return known.get(diagnostic.code, diagnostic.code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from stowplan.cel import CelError, Meter
 from stowplan.cel.environment import COST_LIMIT
-from stowplan.cel.kinds import DURATION, TIMESTAMP, Type
+from stowplan.cel.kinds import Type
 from stowplan.cel.library.moments import show_duration, show_timestamp
-from stowplan.cel.values import Optional, TypeValue, from_key
+from stowplan.cel.values import Duration, Optional, Timestamp, TypeValue, from_key
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule.compiled import Expressions
 from stowplan.plugins.cel_rule.nodeview import Scene
@@ -81,9 +81,14 @@ def shown(value: Any) -> Any:
         return {str(from_key(key)): shown(value[key]) for key in value}
     if isinstance(value, list | tuple):
         return [shown(item) for item in value]
-    kind = getattr(type(value), "cel_type", None)
-    if kind in (TIMESTAMP, DURATION):
-        return show_timestamp(value) if kind is TIMESTAMP else show_duration(value)
-    if isinstance(value, TypeValue):
-        return value.name
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    show = _SHOWN.get(type(value), str)
+    return show(value)
+
+
+_SHOWN: dict[type, Callable[[Any], str]] = {
+    Timestamp: show_timestamp,
+    Duration: show_duration,
+    TypeValue: lambda value: value.name,
+}

@@ -31,6 +31,7 @@ _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST = 2**63 - 1
 _CLOSE = 0.75
+_MOST_FINDINGS = 2000
 _MOST_GUESSES = 100
 """findings after which nobody wants suggestions; they take a while"""
 
@@ -164,8 +165,12 @@ class _Decoder:
     def _wrong(self, tree: Tree, path: Path, expected: str, *notes: str) -> Any:
         message = f"expected {expected}, got {_describe(tree)}"
         finding = Origin(self._root, path).diagnostic(Code.WRONG_TYPE, message, Severity.ERROR, *notes)
-        self.diagnostics.append(dataclasses.replace(finding, edits=_quoting(tree, notes)))
+        self._report(dataclasses.replace(finding, edits=_quoting(tree, notes)))
         return _BROKEN
+
+    def _report(self, finding: Diagnostic) -> None:
+        if len(self.diagnostics) < _MOST_FINDINGS:
+            self.diagnostics.append(finding)
 
     def _unknown(self, cls: type, tree: Table, name: str, path: Path) -> None:
         known = fields_of(cls)
@@ -174,7 +179,7 @@ class _Decoder:
             message = f'unknown field "{show_path((*path, name))}"'
             note, edits = f"it belongs under {owners[0]}: indent it", indent(tree, name, owners[0].partition("[")[0])
             span = tree.keys.get(name)
-            self.diagnostics.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", (note,), edits))
+            self._report(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", (note,), edits))
         else:
             self._unknown_name(tree, name, path, known)
 
@@ -183,7 +188,7 @@ class _Decoder:
         remedies = (f'did you mean "{meant}"?',) if meant else ()
         message = f'unknown field "{show_path((*path, name))}"'
         span = tree.keys.get(name)
-        self.diagnostics.append(
+        self._report(
             Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", remedies, self._rename(tree, name, meant, span))
         )
 

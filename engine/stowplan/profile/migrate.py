@@ -25,6 +25,7 @@ STRATEGIES = {
 """Plugins that became scoring strategies of NodeResourcesFit."""
 FIT = "NodeResourcesFit"
 _OLD_WEIGHTS = ("TaintToleration", "NodeAffinity", "InterPodAffinity")
+_SCORED = ("score", "multiPoint")
 _WEIGHED = (("multiPoint", "enabled"), ("score", "enabled"))
 _GONE = {
     "NodeLabel": "addedAffinity of NodeAffinity comes close",
@@ -150,20 +151,19 @@ def _to_beta2(data: Data, changes: Changes) -> None:
 
 
 def _merge_strategies(profile: Data, path: Path, changes: Changes) -> None:
-    chosen: str | None = None
+    chosen = _chosen_strategy(profile)
     for point, key, entries in _sets(profile):
         for position in range(len(entries) - 1, -1, -1):
             name = _name(entries[position])
             if name not in STRATEGIES:
                 continue
             where: Path = (*path, "plugins", point, key, position)
-            double = any(_name(entry) == FIT for entry in entries)
-            if key == "enabled" and chosen is None and point in ("score", "multiPoint"):
-                chosen = name
-                changes.append(Change(where, f"{name} becomes {FIT} with scoringStrategy.type {STRATEGIES[name]}"))
-            elif key == "enabled" and name != chosen:
+            others = {_name(entry) for index, entry in enumerate(entries) if index != position}
+            if key == "enabled" and name != chosen:
                 changes.append(Change(where, f"{name} is left out: {FIT} has one strategy", lost=True))
-            if double or point not in ("score", "multiPoint"):
+            elif key == "enabled" and point in _SCORED:
+                changes.append(Change(where, f"{name} becomes {FIT} with scoringStrategy.type {STRATEGIES[name]}"))
+            if point not in _SCORED or FIT in others or (key == "enabled" and name != chosen):
                 del entries[position]
             else:
                 entries[position]["name"] = FIT
@@ -180,6 +180,16 @@ def _merge_strategies(profile: Data, path: Path, changes: Changes) -> None:
                 changes.append(Change((*path, "pluginConfig", position), f"args of {name} move into scoringStrategy of {FIT}"))
             else:
                 changes.append(Change((*path, "pluginConfig", position), f"args of {name} are left out", lost=True))
+
+
+def _chosen_strategy(profile: Data) -> str | None:
+    """The first of the plugins enabled to score that became strategies."""
+    for point, key, entries in _sets(profile):
+        if key == "enabled" and point in _SCORED:
+            for entry in entries:
+                if _name(entry) in STRATEGIES:
+                    return _name(entry)
+    return None
 
 
 def _take_args(strategy: Data, kind: str, args: Data) -> None:

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stowplan.profile.decode import decode, did_you_mean
-from stowplan.profile.migrate import migrate
 from stowplan.profile.model import Configuration
 from stowplan.profile.rules import RULES
-from stowplan.profile.thaw import Memory, freeze, thaw
 from stowplan.profile.validate import PERCENT, problems
 from stowplan.profile.versions import KUBERNETES, LAST_POLICY, POLICY, STOWPLAN, is_old, last_served
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
@@ -113,6 +111,10 @@ def _remedies(version: str, kind: str) -> list[str]:
 
 def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
     """An older object as the newest version, with a warning that lists what differs."""
+    # few files are old, and these take longer to import than a file to check
+    from stowplan.profile.migrate import migrate  # noqa: PLC0415
+    from stowplan.profile.thaw import Memory, freeze, thaw  # noqa: PLC0415
+
     version, kind = _text_of(tree, "apiVersion"), _text_of(tree, "kind")
     memory: Memory = {}
     data = thaw(tree, memory)

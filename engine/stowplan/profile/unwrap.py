@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from stowplan.profile.versions import GROUP, KUBERNETES, POLICY, STOWPLAN
 from stowplan.profile.yaml_tree import Items, Leaf, Table, Tree, parse
@@ -20,7 +21,10 @@ _COMMENTS = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _HELM = re.compile(r"\{\{-?\s*(?:\.Values|\.Release|\.Chart|include|toYaml|range|with|if|end|define|template|\$)")
 _KINDS = (KUBERNETES[1], STOWPLAN[1])
 _LIKE = re.compile(rf"(?m)^\s*[\"']?kind[\"']?\s*:\s*[\"']?(?:{'|'.join(_KINDS)}|{POLICY[1]})\b")
-_MOST = 100
+_MENTIONED = re.compile(rf"{'|'.join(_KINDS)}|{re.escape(GROUP)}/|\\b{POLICY[1]}\\b")
+_KIND = re.compile(r"(?m)^kind:[ \t]*[\"']?([\w.-]+)")
+_NAME = re.compile(r"(?m)^metadata:[^\n]*(?:\n[ \t]+[^\n]*)*?[\n{,][ \t]*name:[ \t]*[\"']?([\w.-]+)")
+_MOST, _MOST_OTHERS = 100, 20
 _TEXTS = ("data[", "data.", "stringData")
 """where ConfigMaps and Secrets hold files"""
 
@@ -33,15 +37,23 @@ class Found:
     diagnostics: tuple[Diagnostic, ...]
     """what was wrong with the text itself; without a tree there is at least one error"""
     where: str = ""
-    """which part of the text it is: `data["a.yaml"] of ConfigMap schedulers`"""
+    """which part of the text it is: `data["a.yaml"]`"""
     direct: bool = True
+
+    def unused(self) -> Diagnostic:
+        """What to say when another configuration of the text is used."""
+        span = _head(self.tree) if isinstance(self.tree, Table) else None
+        return Diagnostic(
+            Code.WRAPPED, Severity.WARNING, f"{self.where or 'this'} is not used: only the first configuration is", span
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A document, and its number (from 0)."""
+    """A document: where it stands, and its number (from 0)."""
 
-    source: Source
+    start: int
+    end: int
     number: int
 
 
@@ -51,55 +63,55 @@ def unwrap(source: Source) -> tuple[list[Found], list[Diagnostic]]:
     found: list[Found] = []
     others: list[Diagnostic] = []
     for part in parts:
-        tree, diagnostics = parse(part.source)
-        if tree is None:
-            wrong = _template(part.source) or diagnostics
-            if len(parts) == 1 or _LIKE.search(part.source.text):
-                found.append(Found(None, tuple(wrong), "", part.number == 0))
-            else:
-                others.append(_other(part, Span(part.source, *_extent(part.source.text)), "cannot be read"))
+        text = source.text[part.start : part.end]
+        if len(parts) > 1 and (not _MENTIONED.search(text) or len(found) >= _MOST):
+            others.append(_other(source, part, text))
             continue
-        inner = list(_search(tree, part, ()))[:_MOST]
+        inside = source.only(part.start, part.end) if len(parts) > 1 else source
+        tree, diagnostics = parse(inside)
+        if tree is None:
+            found.append(Found(None, tuple(_template(inside) or diagnostics), "", part.number == 0))
+            continue
+        inner = list(islice(_search(tree, inside, part.number, ()), _MOST))
         if inner:
-            found += [_with(f, diagnostics) if f.tree is tree else f for f in inner]
+            found += [_with(one, diagnostics) if one.tree is tree else one for one in inner]
         elif len(parts) == 1:
             found.append(Found(tree, tuple(diagnostics)))
-        elif isinstance(tree, Table):
-            others.append(_other(part, _head(tree), f"is not a scheduler configuration: {_title(tree)}"))
+        else:
+            others.append(_other(source, part, text))
     if not found:
         tree, diagnostics = parse(source)
         return [Found(tree, tuple(diagnostics))], []
-    return found, others + _told(found, parts, source)
+    return found, others[:_MOST_OTHERS] + _told(found, len(parts), source)
 
 
 def _documents(source: Source) -> Iterator[_Part]:
     """The documents of a stream that hold anything; a marker at the start of a line ends whatever came before."""
-    starts = [0, *(match.end() for match in _MARKER.finditer(source.text))]
-    ends = [*(match.start() for match in _MARKER.finditer(source.text)), len(source.text)]
+    markers = list(_MARKER.finditer(source.text))
+    starts = [0, *(match.end() for match in markers)]
+    ends = [*(match.start() for match in markers), len(source.text)]
     number = 0
-    several = len(starts) > 1
     for start, end in zip(starts, ends, strict=True):
-        text = source.text[start:end]
-        if _COMMENTS.sub("", text).strip() or not several:
-            yield _Part(source.only(start, end) if several else source, number)
+        if _COMMENTS.sub("", source.text[start:end]).strip():
+            yield _Part(start, end, number)
             number += 1
     if not number:
-        yield _Part(source, 0)
+        yield _Part(0, len(source.text), 0)
 
 
-def _search(tree: Tree, part: _Part, path: Path) -> Iterator[Found]:
+def _search(tree: Tree, source: Source, number: int, path: Path) -> Iterator[Found]:
     """Configurations at or below a tree, in the order of the text."""
     if isinstance(tree, Leaf):
         if isinstance(tree.value, str) and path and _LIKE.search(tree.value):
-            yield from _embedded(tree, tree.value, part, path)
+            yield from _embedded(tree, tree.value, source, path)
     elif isinstance(tree, Items):
         for index, item in enumerate(tree.items):
-            yield from _search(item, part, (*path, index))
+            yield from _search(item, source, number, (*path, index))
     elif _is_configuration(tree, top=not path):
-        yield Found(tree, (), _place(part, path), part.number == 0 and not path)
+        yield Found(tree, (), _place(number, path), number == 0 and not path)
     else:
         for name, item in tree.fields.items():
-            yield from _search(item, part, (*path, name))
+            yield from _search(item, source, number, (*path, name))
 
 
 def _is_configuration(tree: Table, *, top: bool) -> bool:
@@ -116,10 +128,10 @@ def _text(tree: Table, name: str) -> str:
     return leaf.value if isinstance(leaf, Leaf) and isinstance(leaf.value, str) else ""
 
 
-def _embedded(leaf: Leaf, value: str, part: _Part, path: Path) -> Iterator[Found]:
+def _embedded(leaf: Leaf, value: str, outer: Source, path: Path) -> Iterator[Found]:
     """The configuration in a string; that of a literal block is read where it stands."""
-    where = _place(part, path)
-    source = Source(f"{part.source.name}:{show_path(path)}", value)
+    where = _place(0, path)
+    source = Source(f"{outer.name}:{show_path(path)}", value)
     if leaf.span is not None and leaf.span.text.startswith("|"):
         block = leaf.span
         begin = block.source.text.find("\n", block.start) + 1 or block.end
@@ -158,34 +170,27 @@ def _template(source: Source) -> list[Diagnostic]:
     return [Diagnostic(Code.TEMPLATE, Severity.ERROR, message, span, notes=(note,))]
 
 
-def _place(part: _Part, path: Path) -> str:
+def _place(number: int, path: Path) -> str:
     if not path:
-        return f"document {part.number + 1}" if part.number else ""
+        return f"document {number + 1}" if number else ""
     return show_path(path) if not any("." in str(p) for p in path) else f'{show_path(path[:-1])}["{path[-1]}"]'
-
-
-def _title(tree: Table) -> str:
-    kind = _text(tree, "kind") or "an object without a kind"
-    metadata = tree.fields.get("metadata")
-    name = _text(metadata, "name") if isinstance(metadata, Table) else ""
-    return f"{kind} {name}".strip()
 
 
 def _head(tree: Table) -> Span | None:
     return tree.keys.get("kind") or tree.span
 
 
-def _extent(text: str) -> tuple[int, int]:
-    start = len(text) - len(text.lstrip())
-    line = text.find("\n", start)
-    return start, line if line >= 0 else len(text)
+def _other(source: Source, part: _Part, text: str) -> Diagnostic:
+    """Names a document that is something else; it need not even be YAML, so it is not read."""
+    kind, name = _KIND.search(text), _NAME.search(text)
+    title = " ".join(match[1] for match in (kind, name) if match) or "an object without a kind"
+    start = part.start + (kind.start() if kind else len(text) - len(text.lstrip()))
+    span = Span(source, start, start + (4 if kind else 1))
+    message = f"document {part.number + 1} is not a scheduler configuration: {title}"
+    return Diagnostic(Code.OTHER_OBJECT, Severity.INFO, message, span)
 
 
-def _other(part: _Part, span: Span | None, what: str) -> Diagnostic:
-    return Diagnostic(Code.OTHER_OBJECT, Severity.INFO, f"document {part.number + 1} {what}", span)
-
-
-def _told(found: list[Found], parts: list[_Part], source: Source) -> list[Diagnostic]:
+def _told(found: list[Found], documents: int, source: Source) -> list[Diagnostic]:
     """What kube-scheduler makes of a text that has its configuration not at the start, or more than one."""
     told = []
     for position, one in enumerate(found):
@@ -193,10 +198,10 @@ def _told(found: list[Found], parts: list[_Part], source: Source) -> list[Diagno
         if one.where.startswith(_TEXTS):
             continue  # whoever mounts it gets a file of its own
         if not one.direct:
-            reason = "only the first document of a file" if len(parts) > 1 else "the configuration alone"
+            reason = "only the first document of a file" if documents > 1 else "the configuration alone"
             message = f"kube-scheduler reads {reason}; checked here is {one.where or 'this'}"
             told.append(Diagnostic(Code.WRAPPED, Severity.INFO, message, span or Span(source, 0, 1)))
-        elif position == 0 and len(found) > 1 and len(parts) > 1:
+        elif position == 0 and len(found) > 1 and documents > 1:
             message = "kube-scheduler reads only this, the first document"
             told.append(Diagnostic(Code.MORE_DOCUMENTS, Severity.WARNING, message, span))
     return told

@@ -17,7 +17,7 @@ from stowplan.profile.scalars import Scalar, as_json, key_text, resolve
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, Span, show_path
 
 _DEEPEST = 200
-_MOST_NODES = 1_000_000
+_MOST_NODES = 60_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,6 +209,13 @@ class _Builder:
         """Says so if there are further documents; nobody reads them, so they may be broken."""
         try:
             following = next(self._events)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = min(mark.index if mark else 0, len(self._source.text.rstrip()))
+            message = "from here on nothing is read: this line belongs to nothing above it"
+            span = Span(self._source, place, place + 1)
+            self.diagnostics.append(Diagnostic(Code.MORE_DOCUMENTS, Severity.WARNING, message, span))
+            return
         except yaml.YAMLError:
             return
         if isinstance(following, yaml.DocumentStartEvent):
@@ -245,7 +252,7 @@ class _Builder:
     def _count(self, nodes: int, event: Any) -> None:
         self._nodes += nodes
         if self._nodes > _MOST_NODES:
-            raise _RefusedError(Code.BAD_ALIAS, "the aliases of this document multiply beyond reason", self._span(event))
+            raise _RefusedError(Code.BAD_ALIAS, "more values than a configuration can have, aliases written out", self._span(event))
 
     def _alias(self, event: Any) -> Tree:
         if event.anchor not in self._anchors:

@@ -7,6 +7,7 @@ from stowplan.state.catalogue import (
     ALLOCATABLE,
     AREAS,
     CLAIMS,
+    CROWD,
     CSI_VOLUMES,
     FEATURES,
     HOST_PORTS,
@@ -32,6 +33,7 @@ from stowplan.state.cluster import Cluster, Watch
 from stowplan.state.collector import collector_off
 from stowplan.state.columns import Amount, Coded, Column, Mask, Numbers, Reach, Rows
 from stowplan.state.counters import Among, Count, Domains
+from stowplan.state.crowd import Crowd
 from stowplan.state.feasible import IGNORED, Feasible
 from stowplan.state.images import Images
 from stowplan.state.objects import READY, raw_field
@@ -46,6 +48,7 @@ __all__ = [
     "ALLOCATABLE",
     "AREAS",
     "CLAIMS",
+    "CROWD",
     "CSI_VOLUMES",
     "FEATURES",
     "HOST_PORTS",
@@ -78,6 +81,7 @@ __all__ = [
     "Coded",
     "Column",
     "Count",
+    "Crowd",
     "Delayed",
     "Domains",
     "DuplicateNodeError",

@@ -6,11 +6,12 @@ from functools import cache, lru_cache
 
 from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mounts
 from stowplan.state.areas import Areas, AreaStorage
-from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Numbers, Reach, SetStorage, SumStorage
+from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
+from stowplan.state.crowd import Crowd, CrowdStorage
 from stowplan.state.images import Images, ImageStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable
 from stowplan.state.ranks import Ranks, RankStorage
-from stowplan.state.seats import SeatStorage
+from stowplan.state.seats import Seats, SeatStorage
 from stowplan.state.volumes import Claims, ClaimTable, CSIVolumes, VolumeTable
 
 ONE_POD = Amounts.of({"pods": 1})
@@ -49,7 +50,8 @@ HOST_PORTS: Column[Coded[frozenset[HostPort]]] = Column(
 )
 MOUNTS: Column[Coded[frozenset[Mount]]] = Column("mounted disks", Reach.ROW, lambda store: SetStorage(store, mounts))
 CSI_VOLUMES: Column[CSIVolumes] = Column("CSI volumes", Reach.ROW, VolumeTable)
-SEATS: Column[Numbers] = Column("seats", Reach.ROW, SeatStorage)
+CROWD: Column[Crowd] = Column("kinds of pods", Reach.ROW, CrowdStorage)
+SEATS: Column[Seats] = Column("seats", Reach.ROW, SeatStorage)
 
 AREAS: Column[Areas] = Column("amounts by domain", Reach.DOMAIN, AreaStorage)
 CLAIMS: Column[Claims] = Column("claims in use", Reach.DOMAIN, ClaimTable)

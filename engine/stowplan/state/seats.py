@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from stowplan.state.store import Store
 
 
-class SeatStorage(Storage[Numbers]):
+class Seats:
+    """View of the numbers of the asked rows: equal numbers, equal pods."""
+
+    __slots__ = ("codes",)
+
+    def __init__(self, codes: Numbers) -> None:
+        self.codes = codes
+
+
+class SeatStorage(Storage[Seats]):
     """A number for each row, new with each of its pods; 0 for rows that never had one."""
 
     pods_matter = True
@@ -44,7 +53,7 @@ class SeatStorage(Storage[Numbers]):
     def count_pod(self, row: int, pod: Pod, sign: int) -> None:  # noqa: ARG002
         self._stamp(row)
 
-    def view(self, cluster: Cluster) -> Numbers:
+    def view(self, cluster: Cluster) -> Seats:
         if cluster.watch is not None:
             cluster.watch.tells_apart(self)
-        return cluster.gather(self._stamps)
+        return Seats(cluster.gather(self._stamps))

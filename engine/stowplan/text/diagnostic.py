@@ -76,6 +76,12 @@ class Code(enum.StrEnum):
     RULES = "STW301"
     EXPRESSION = "STW302"
     UNKNOWN_NAME = "STW303"
+    WHOLE_DIVISION = "STW311"
+    TEXT_ORDER = "STW312"
+    IGNORES_NODE = "STW313"
+    UNGUARDED = "STW314"
+    CONSTANT = "STW315"
+    UNKNOWN_LABEL = "STW316"
     # worth knowing
     SMALL_SHARE = "STW401"
     OPPOSED = "STW402"

@@ -39,6 +39,7 @@ ATTACKS = {
     "doubling maps": _doubling(30, "{'a': s}", "{'a': @, 'b': @}", "@ == dyn({'a': @}).a"),
     "range": "lists.range(100000000).size()",
     "range chain": "lists.range(100000)" + ".reverse()" * 60 + ".size()",
+    "ranges in a loop": "x.all(a, lists.range(99999).size() > a)",
     "quadratic": "lists.range(30000).map(i, [i]).distinct().size()",
     "repetition": "s.matches('((a{1,100}){1,100}){1,100}')",
     "backtracking": "s.matches('^(a+)+$')",

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.profile import Origin, Table, from_plain, parse, plain
-from stowplan.text import Code, Source, has_errors
+from stowplan.profile.yaml_tree import at
+from stowplan.text import Code, Severity, Source, has_errors
 
 
 def read(text):
@@ -146,3 +147,21 @@ def test_a_table_without_some_fields():
     tree, _ = read("a: 1\nb: 2\n")
     assert isinstance(tree, Table)
     assert plain(tree.without("a")) == {"b": 2}
+
+
+def test_whole_numbers_of_a_parsed_document_are_integers_as_in_json():
+    assert plain(from_plain({"a": 16.0, "b": 0.5, "c": 1e300})) == {"a": 16, "b": 0.5, "c": 1e300}
+    assert isinstance(plain(from_plain(16.0)), int)
+
+
+def test_what_stands_at_a_path():
+    tree = from_plain({"a": [{"b": 1}]})
+    assert plain(at(tree, ("a", 0, "b"))) == 1
+    assert at(tree, ("a", 1)) is None
+    assert at(tree, ("a", 0, "b", "c")) is None
+    assert at(tree, ()) is tree
+
+
+def test_what_stands_behind_the_document_is_told():
+    _, diagnostics = parse(Source("f.yaml", "  a: 1\nb: 2\n"))
+    assert [(d.code, d.severity, d.span.line) for d in diagnostics] == [(Code.MORE_DOCUMENTS, Severity.WARNING, 2)]

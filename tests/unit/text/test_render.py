@@ -42,6 +42,11 @@ def test_several_come_one_after_the_other():
     assert render_all([diagnostic, diagnostic]) == f"{render(diagnostic)}\n{render(diagnostic)}"
 
 
+def test_a_note_may_have_several_lines():
+    shown = render(at("a", "a", notes=("write instead:\n- name: b",)))
+    assert shown.splitlines()[-2:] == ["  note: write instead:", "    - name: b"]
+
+
 def test_json_has_the_same_facts():
     assert to_json(at("a: 1\nb: 2\n", "b", path="b")) == {
         "code": "STW101",

@@ -26,3 +26,11 @@ def test_a_place_leads_back_to_its_character(text, data):
 def test_a_span_knows_its_text():
     span = Span(Source("f", "a: 1\nb: two\n"), 8, 11)
     assert (span.line, span.column, span.text) == (2, 4, "two")
+
+
+def test_a_part_alone_keeps_its_places():
+    text = "a: 1\nb:\tc\nd: 2\n"
+    source = Source("f.yaml", text)
+    part = source.only(text.index("d"), len(text))
+    assert part.text == "    \n    \nd: 2\n"
+    assert part.locate(text.index("2")) == source.locate(text.index("2")) == (3, 4)

@@ -22,6 +22,7 @@ Result: TypeAlias = tuple[Array, Problems]
 _OVERFLOW = CelError("integer overflow")
 _DIVISION = CelError("division by zero")
 _MODULUS = CelError("modulus by zero")
+_DURATION = CelError("duration overflow")
 _UNORDERED = CelError("NaN values cannot be ordered")
 
 
@@ -81,6 +82,30 @@ def int_modulo(a: Array, b: Array) -> Result:
     with np.errstate(over="ignore"):
         rest = a - quotient * b
     return rest, _problems((zero, _MODULUS), (over, _OVERFLOW))
+
+
+def duration_add(a: Array, b: Array) -> Result:
+    """Sum of durations."""
+    total, problems = int_add(a, b)
+    return total, tuple((mask, _DURATION) for mask, _ in problems)
+
+
+def duration_subtract(a: Array, b: Array) -> Result:
+    """Difference of durations, or the time between moments."""
+    rest, problems = int_subtract(a, b)
+    return rest, tuple((mask, _DURATION) for mask, _ in problems)
+
+
+def later(a: Array, b: Array) -> Result | None:
+    """A moment and a duration; None where the sum is a moment that 64 bits of nanoseconds do not hold."""
+    total, problems = int_add(a, b)
+    return None if problems else (total, ())
+
+
+def earlier(a: Array, b: Array) -> Result | None:
+    """A moment less a duration; None as above."""
+    rest, problems = int_subtract(a, b)
+    return None if problems else (rest, ())
 
 
 def int_negate(a: Array) -> Result:

@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from stowplan.cel.errors import CelError
+from stowplan.cel.library import arrays
 from stowplan.cel.overloads import Overload, declare
 from stowplan.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
@@ -223,12 +224,20 @@ MOMENTS = (
     declare("duration(string) -> duration", parse_duration, "a duration such as 1h30m, 1.5s or -2ms"),
     declare("string(timestamp) -> string", show_timestamp, "RFC 3339 in UTC"),
     declare("string(duration) -> string", show_duration, "seconds, such as 90s"),
-    declare("_+_(timestamp, duration) -> timestamp", _shift, "a later moment"),
-    declare("_+_(duration, timestamp) -> timestamp", _shift, "a later moment"),
-    declare("_+_(duration, duration) -> duration", lambda a, b: duration_of(a.ns + b.ns), "sum"),
-    declare("_-_(timestamp, duration) -> timestamp", lambda a, b: timestamp_at(a.ns - b.ns), "an earlier moment"),
-    declare("_-_(timestamp, timestamp) -> duration", lambda a, b: duration_of(a.ns - b.ns), "the time between"),
-    declare("_-_(duration, duration) -> duration", lambda a, b: duration_of(a.ns - b.ns), "difference"),
+    declare("_+_(timestamp, duration) -> timestamp", _shift, "a later moment", array=arrays.later),
+    declare("_+_(duration, timestamp) -> timestamp", _shift, "a later moment", array=arrays.later),
+    declare("_+_(duration, duration) -> duration", lambda a, b: duration_of(a.ns + b.ns), "sum", array=arrays.duration_add),
+    declare(
+        "_-_(timestamp, duration) -> timestamp", lambda a, b: timestamp_at(a.ns - b.ns), "an earlier moment", array=arrays.earlier
+    ),
+    declare(
+        "_-_(timestamp, timestamp) -> duration",
+        lambda a, b: duration_of(a.ns - b.ns),
+        "the time between",
+        array=arrays.duration_subtract,
+    ),
+    declare(
+        "_-_(duration, duration) -> duration", lambda a, b: duration_of(a.ns - b.ns), "difference", array=arrays.duration_subtract
+    ),
     *_parts(),
 )
-DURATION_INT = (declare("duration(int) -> duration", lambda v: duration_of(v * SECOND), "seconds"),)

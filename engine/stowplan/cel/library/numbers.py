@@ -100,7 +100,7 @@ def _order(operator: str, test: Callable[[int], bool]) -> list[Overload]:
     same = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
     numbers = ("int", "uint", "double")
     pairs = [(kind, kind) for kind in same] + [(a, b) for a in numbers for b in numbers if a != b]
-    vector = {("int", "int"), ("double", "double"), ("int", "double"), ("double", "int")}
+    vector = {(kind, kind) for kind in ("int", "double", "timestamp", "duration")} | {("int", "double"), ("double", "int")}
     return [
         declare(
             f"_{operator}_({a}, {b}) -> bool",

@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel import CelError
+from stowplan.cel.column import Column
 from stowplan.objects import Pod
+from stowplan.plugins.cel_rule.columns import bindings_of, suits
 from stowplan.plugins.cel_rule.compiled import Ask, Expressions
-from stowplan.plugins.cel_rule.rows import Judge, answers
+from stowplan.plugins.cel_rule.rows import SOME, Judge, answers
 from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, MAX_SCORE, Normalise, Plugin, Reason, Rejections
-from stowplan.state import Cluster, Feasible, Numbers
+from stowplan.state import Cluster, Feasible, Mask, Numbers
 
 UNIT = 1_000_000
 """Steps of a point in which scores with fractions are kept."""
 MOST = 1_000_000.0
 """Largest score of a rule, and with the other sign the smallest."""
+NUMBERS = ("int", "double")
 MOST_TEXTS = 256
 """Distinct messages of one rule for one pod; further nodes get the last of them."""
 LONGEST = 1024
@@ -44,6 +47,12 @@ class Conduct:
     """steps of a point"""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    expressions: Expressions
+    conduct: Conduct
+
+
 def filter_rule(expressions: Expressions, conduct: Conduct) -> Plugin:
     """The plugin of a filter."""
     return Plugin(
@@ -52,7 +61,7 @@ def filter_rule(expressions: Expressions, conduct: Conduct) -> Plugin:
         default=False,
         reads=expressions.reading.columns,
         asks=partial(_asks, expressions),
-        rejects=partial(_rejects, expressions, conduct, partial(_verdict, expressions, conduct)),
+        rejects=partial(_rejects, _Rule(expressions, conduct), partial(_verdict, expressions, conduct)),
         personal=expressions.reading.personal,
     )
 
@@ -66,12 +75,20 @@ def score_rule(expressions: Expressions, conduct: Conduct, normalize: str) -> Pl
         default=False,
         reads=expressions.reading.columns,
         asks=partial(_asks, expressions),
-        rejects=partial(_rejects, expressions, conduct, judge) if conduct.fails_closed else None,
-        scores=partial(_scores, expressions, partial(_point, conduct.unit)),
+        rejects=partial(_rejects, _Rule(expressions, conduct), judge) if conduct.fails_closed else None,
+        scores=partial(_scores, expressions, conduct.unit, partial(_point, conduct.unit)),
         normalise=_NORMALISE[normalize](conduct.unit),
         unit=conduct.unit,
         personal=expressions.reading.personal,
     )
+
+
+def expressions_of(plugin: Plugin) -> Expressions | None:
+    """The expressions of a plugin that was written in CEL; None for any other."""
+    if not isinstance(plugin.asks, partial) or plugin.asks.func is not _asks:
+        return None
+    found: Expressions = plugin.asks.args[0]
+    return found
 
 
 def _asks(expressions: Expressions, pod: Pod, _: object, cluster: Cluster) -> Ask | None:
@@ -86,13 +103,51 @@ def _asks(expressions: Expressions, pod: Pod, _: object, cluster: Cluster) -> As
     return Ask(expressions.name, side.key(), failure, side)
 
 
-def _rejects(expressions: Expressions, conduct: Conduct, judge: Judge, ask: Ask, cluster: Cluster) -> Rejections:
+def _rejects(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Cluster) -> Rejections:
+    expressions, conduct = rule.expressions, rule.conduct
     if not cluster.size:
         return {}
     if ask.failure is not None:
         return {_failed(expressions, conduct, ask.failure): np.full(cluster.size, conduct.fails_closed)}
     assert ask.side is not None
-    reasons, of = answers(expressions.value, judge, ask.side, cluster)
+    if judge.func is _verdict and cluster.size > SOME and cluster.changes is None and suits(expressions.reading):
+        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
+        if column.kind == "bool":
+            refused = ~column.data if column.failures is None else ~column.data & ~column.failures.mask
+            found = _refusing(rule, judge, ask, cluster, refused)
+            return {**found, **_failing(expressions, conduct, column)}
+    return _by_rows(rule, judge, ask, cluster)
+
+
+def _failing(expressions: Expressions, conduct: Conduct, column: Column) -> Rejections:
+    """Rows for which the filter has no value."""
+    found: dict[Reason, Mask] = {}
+    if column.failures is None or not conduct.fails_closed:
+        return found
+    for number, error in enumerate(column.failures.table, 1):
+        reason, mask = _failed(expressions, conduct, error.message), column.failures.codes == number
+        found[reason] = found[reason] | mask if reason in found else mask
+    return {reason: mask for reason, mask in found.items() if mask.any()}
+
+
+def _refusing(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster, refused: Mask) -> Rejections:
+    """Rows for which the filter is false."""
+    if not refused.any():
+        return {}
+    if rule.expressions.message is None:
+        return {Reason(rule.conduct.message, rule.conduct.final): refused}
+    places = refused.nonzero()[0]
+    found: dict[Reason, Mask] = {}
+    for reason, mask in _by_rows(rule, judge, ask, cluster.rows(cluster.asked[places])).items():
+        found[reason] = np.zeros(cluster.size, dtype=np.bool_)
+        found[reason][places[mask]] = True
+    return found
+
+
+def _by_rows(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster) -> Rejections:
+    assert ask.side is not None
+    conduct = rule.conduct
+    reasons, of = answers(rule.expressions.value, judge, ask.side, cluster)
     numbers = _numbered(reasons, Reason(conduct.message, conduct.final))
     if len(numbers) == 1:
         return {}
@@ -155,10 +210,23 @@ def _point(unit: int, value: Any, _: Mapping[str, Any]) -> int | None:
     return int(value) if unit == 1 else round(value * unit)
 
 
-def _scores(expressions: Expressions, judge: Judge, ask: Ask, cluster: Cluster, _: Feasible) -> Numbers | None:
+def _steps(column: Column, unit: int) -> Numbers:
+    """Scores in steps of the unit, 0 for what is none."""
+    good = np.isfinite(column.data) & (np.abs(column.data) <= MOST)
+    if column.failures is not None:
+        good &= ~column.failures.mask
+    points: Numbers = np.where(good, column.data, 0)
+    return points.astype(np.int64) if unit == 1 else np.rint(points * unit).astype(np.int64)
+
+
+def _scores(expressions: Expressions, unit: int, judge: Judge, ask: Ask, cluster: Cluster, _: Feasible) -> Numbers | None:
     if ask.failure is not None or not cluster.size:
         return np.zeros(cluster.size, dtype=np.int64)
     assert ask.side is not None
+    if cluster.size > SOME and cluster.changes is None and suits(expressions.reading):
+        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
+        if column.kind in NUMBERS:
+            return _steps(column, unit)
     points, of = answers(expressions.value, judge, ask.side, cluster)
     return np.array([point or 0 for point in points], dtype=np.int64)[of]
 
@@ -205,4 +273,4 @@ _NORMALISE: dict[str, Callable[[int], Normalise | None]] = {
     "Reverse": _reverse,
 }
 
-__all__ = ["UNIT", "Conduct", "filter_rule", "score_rule"]
+__all__ = ["UNIT", "Conduct", "expressions_of", "filter_rule", "score_rule"]

@@ -13,6 +13,7 @@ from stowplan.plugins.cel_rule.nodeview import DomainView, NodeView, Scene
 from stowplan.plugins.cel_rule.podview import SECOND, NamespaceView, PodView, View
 from stowplan.plugins.cel_rule.reading import Reading
 from stowplan.state import Cluster
+from stowplan.text import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,8 @@ class Expressions:
     variables: Mapping[str, Variable]
     params: Mapping[str, Any]
     reading: Reading
+    span: Span | None = None
+    """where the value was written"""
 
     def view(self, pod: Pod, cluster: Cluster) -> PodSide:
         """What they see of a pod."""
@@ -66,13 +69,13 @@ class PodSide:
         pod = tuple(frozen(at(self.pod, path)) for path in sorted(reading.pod))
         namespace = tuple(frozen(at(self.namespace, path)) for path in sorted(reading.namespace))
         home = self.pod.pod.namespace if reading.beyond else None  # pods() counts in it
-        return (pod, namespace, home, self.now if reading.now else None)
+        return (pod, namespace, home, self.now if reading.timed else None)
 
     def at(self, scene: Scene, place: int) -> dict[str, Any]:
         """The variables for one of the asked rows."""
         bindings = dict(self.bindings)
         bindings["node"] = NodeView(scene, place)
-        if self.expressions.reading.beyond:
+        if self.expressions.reading.cluster:
             bindings["cluster"] = DomainView(scene, place, "")
         bindings["variables"] = VariableView(self, bindings)
         return bindings

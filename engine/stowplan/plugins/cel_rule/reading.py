@@ -59,8 +59,11 @@ class Reading:
     raw: set[Path] = field(default_factory=set)
     amounts: dict[Column[Any], set[str] | None] = field(default_factory=dict)
     pods: bool = False
+    of_pods: set[str] = field(default_factory=set)
+    """members of the pods on a node"""
     beyond: bool = False
     """whether it reads more than the row: domains or the cluster"""
+    cluster: bool = False
 
     def add(self, program: Program) -> None:
         """Take in what an expression touches."""
@@ -78,11 +81,12 @@ class Reading:
             elif head == "now":
                 self.now = True
             elif head == "cluster":
-                self.beyond = True
+                self.beyond = self.cluster = True
             elif head == "variables":
                 self.variables |= set(rest[:1])
             elif head == "node":
                 self._node(rest)
+                self.of_pods |= set(path[3:4]) if path[:3] == ("node", "pods", ELEMENT) else set()
 
     def join(self, other: Reading) -> None:
         """Take in what another expression reads, variables aside."""
@@ -94,7 +98,9 @@ class Reading:
             self._amount(column, names)
         self.now |= other.now
         self.pods |= other.pods
+        self.of_pods |= other.of_pods
         self.beyond |= other.beyond
+        self.cluster |= other.cluster
         self.whole_node |= other.whole_node
 
     def _node(self, path: Path) -> None:
@@ -114,7 +120,6 @@ class Reading:
                 self._amount(column, {rest[0]} if rest else None)
         elif head == "pods":
             self.pods = True
-            self.now = True  # the age of a pod
         elif head == "age":
             self.now = True
             self._raw(CREATED)
@@ -128,6 +133,11 @@ class Reading:
     def _amount(self, column: Column[Any], names: set[str] | None) -> None:
         known = self.amounts.get(column, set())
         self.amounts[column] = None if names is None or known is None else known | names
+
+    @property
+    def timed(self) -> bool:
+        """Whether it depends on the moment, be it through the age of a pod."""
+        return self.now or "age" in self.of_pods or (self.pods and not self.of_pods)
 
     @property
     def columns(self) -> tuple[Column[Any], ...]:
@@ -160,7 +170,7 @@ class Reading:
             for name in amounts.names if names is None else sorted(names):
                 yield amounts.apart(name)
         if self.pods:
-            yield cluster[SEATS]
+            yield cluster[SEATS].codes
 
 
 def _uses_of_node(program: Program) -> tuple[bool, bool]:

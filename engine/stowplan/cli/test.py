@@ -1,0 +1,105 @@
+"""`stowplan test`: runs the unit tests of policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+import click
+
+if TYPE_CHECKING:
+    from stowplan.edge.stowtest import Report
+
+
+@click.command("test")
+@click.option("--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Write the results as JUnit XML too.")
+@click.option("--watch", is_flag=True, help="Run again whenever a file in these places changes.")
+@click.option("-v", "--verbose", is_flag=True, help="Name the tests that pass too.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+def command(paths: tuple[str, ...], junit: str | None, watch: bool, verbose: bool) -> int:
+    """Run policy tests: files, or all *.stowtest.yaml below a folder.
+
+    Exits with 1 if a test fails, with 3 if a file cannot be run. Rules that no test makes a difference with are named.
+
+    \b
+      stowplan test profiles/
+      stowplan test profiles/tenants.stowtest.yaml --junit report.xml
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+    code = _run(paths, junit, verbose)
+    while watch:
+        before = _stamps(paths)
+        _wait(paths, before)
+        click.clear()
+        code = _run(paths, junit, verbose)
+    return code
+
+
+def _run(paths: tuple[str, ...], junit: str | None, verbose: bool) -> int:
+    from stowplan.edge.stowtest import SUFFIX, files, run_file
+
+    reports = [run_file(path) for path in files(paths)]
+    if not reports:
+        raise click.UsageError(f"no *{SUFFIX} file in {', '.join(paths)}")
+    for report in reports:
+        _show(report, verbose)
+    tests, failed = sum(len(report.results) for report in reports), sum(report.failed for report in reports)
+    broken = sum(bool(report.broken) for report in reports)
+    tail = f", {broken} {'file' if broken == 1 else 'files'} could not be run" if broken else ""
+    click.echo(f"{tests - failed} of {tests} tests passed in {len(reports)} {'file' if len(reports) == 1 else 'files'}{tail}")
+    if junit is not None:
+        from pathlib import Path
+
+        Path(junit).write_text(_junit(reports), encoding="utf-8")
+    return 3 if broken else int(failed > 0)
+
+
+def _show(report: Report, verbose: bool) -> None:
+    from stowplan.cli.tables import printable
+    from stowplan.text import render
+
+    for diagnostic in report.broken:
+        click.echo(render(diagnostic))
+    for result in report.results:
+        if result.failures:
+            click.echo(printable(f"FAILED {report.path}: {result.name}"))
+            for diagnostic in result.failures:
+                click.echo("  " + render(diagnostic).replace("\n", "\n  "))
+        elif verbose:
+            click.echo(printable(f"passed {report.path}: {result.name}"))
+    if report.unfired:
+        click.echo(printable(f"{report.path}: no test makes a difference with: {', '.join(report.unfired)}"))
+
+
+def _junit(reports: list[Report]) -> str:
+    """The results in the form that CI systems read."""
+    from stowplan.text import render_all
+
+    suites = []
+    for report in reports:
+        cases = [
+            f"<testcase classname={quoteattr(report.path)} name={quoteattr(result.name)}>"
+            + (f"<failure>{escape(render_all(result.failures))}</failure>" if result.failures else "")
+            + "</testcase>"
+            for result in report.results
+        ]
+        if report.broken:
+            error = f"<error>{escape(render_all(report.broken))}</error>"
+            cases.append(f'<testcase classname={quoteattr(report.path)} name="the file">{error}</testcase>')
+        counts = f'tests="{len(cases)}" failures="{report.failed}" errors="{int(bool(report.broken))}"'
+        suites.append(f"<testsuite name={quoteattr(report.path)} {counts}>{''.join(cases)}</testsuite>")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>{"".join(suites)}</testsuites>\n'
+
+
+def _stamps(paths: tuple[str, ...]) -> dict[str, float]:
+    """When the files that may matter were last written: tests, and policies beside them."""
+    from pathlib import Path
+
+    folders = {path if path.is_dir() else path.parent for path in map(Path, paths)}
+    return {str(file): file.stat().st_mtime for folder in folders for file in folder.rglob("*.yaml")}
+
+
+def _wait(paths: tuple[str, ...], before: dict[str, float]) -> None:
+    import time
+
+    while _stamps(paths) == before:
+        time.sleep(0.3)

@@ -1,0 +1,164 @@
+"""What is accepted in the expressions of rules and hardly meant: seen in the expression, or on a cluster.
+
+A finding on an expression has the characters it is about; the caller knows where they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from stowplan.cel import Program
+from stowplan.cel.check import Checked
+from stowplan.cel.tree import Call, Const, Node, Select, walk
+from stowplan.plugins.cel_rule import expressions_of
+from stowplan.plugins.cel_rule.compiled import Ask, Expressions
+from stowplan.plugins.plugin import Plugin
+from stowplan.policy.compile import Policy, Profile
+from stowplan.state import LABELS, Cluster, Feasible, Store
+from stowplan.text import Code, Diagnostic, Severity
+
+MOST_PODS = 20
+"""Pods for which rules are tried on a cluster."""
+_ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
+_MAPS = frozenset(("labels", "annotations"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """A finding about some characters of an expression."""
+
+    code: Code
+    start: int
+    end: int
+    message: str
+    note: str
+    severity: Severity = Severity.WARNING
+
+
+def lints(program: Program) -> Iterator[Lint]:
+    """What is strange about an expression as such."""
+    checked = program.checked
+    guarded = set(_guarded(checked))
+    for node in walk(checked.root):
+        if isinstance(node, Call):
+            kinds = [checked.types[part].name for part in node.args]
+            if node.function == "_/_" and kinds == ["int", "int"]:
+                message = "int divided by int is cut to a whole number"
+                yield Lint(Code.WHOLE_DIVISION, node.start, node.end, message, "for a ratio write double(a) / double(b)")
+            elif node.function in _ORDER and kinds == ["string", "string"]:
+                message = 'texts are compared letter by letter: "10" is less than "9"'
+                yield Lint(Code.TEXT_ORDER, node.start, node.end, message, "for numbers write int(...), for versions semver(...)")
+        path = _access(checked, node)
+        if path is not None and path not in guarded and _optional_keys(path):
+            key = path[-1]
+            message = f'{".".join(path[:-1])} may lack "{key}": the expression then has no value'
+            note = f'write {".".join(path[:-1])}[?"{key}"].orValue("...")'
+            yield Lint(Code.UNGUARDED, node.start, node.end, message, note, Severity.INFO)
+
+
+def _optional_keys(path: tuple[str, ...]) -> bool:
+    return len(path) > 2 and path[0] in ("pod", "node", "namespace") and path[-2] in _MAPS
+
+
+def _guarded(checked: Checked) -> Iterator[tuple[str, ...]]:
+    """Paths that the expression asks about before it relies on them: has(), in, `[?]`, `.?`."""
+    for node in walk(checked.root):
+        if (isinstance(node, Select) and (node.test or node.optional)) or (isinstance(node, Call) and node.function == "_[?_]"):
+            path = _path(checked, node)
+        elif isinstance(node, Call) and node.function == "@in" and isinstance(node.args[0], Const):
+            base = _path(checked, node.args[1])
+            path = None if base is None else (*base, str(node.args[0].value))
+        else:
+            continue
+        if path is not None:
+            yield path
+
+
+def _access(checked: Checked, node: Node) -> tuple[str, ...] | None:
+    """The path of a plain access to a member of a map."""
+    if isinstance(node, Select) and not (node.test or node.optional):
+        return _path(checked, node) if checked.types[node.operand].name == "map" else None
+    if isinstance(node, Call) and node.function == "_[_]" and checked.types[node.args[0]].name == "map":
+        return _path(checked, node)
+    return None
+
+
+def _path(checked: Checked, node: Node) -> tuple[str, ...] | None:
+    if node in checked.variables:
+        return (checked.variables[node],)
+    if isinstance(node, Select):
+        base, key = _path(checked, node.operand), node.field
+    elif isinstance(node, Call) and node.function in ("_[_]", "_[?_]") and isinstance(node.args[1], Const):
+        base, key = _path(checked, node.args[0]), str(node.args[1].value)
+    else:
+        return None
+    return None if base is None else (*base, key)
+
+
+# On a cluster
+
+
+def lints_on(policy: Policy, store: Store, *, verdicts: bool = True) -> Iterator[Diagnostic]:
+    """What is strange about the rules of a policy on a cluster: labels that no node has and, with `verdicts`, rules that
+    make no difference between nodes for any of the pending pods (the first few of them).
+    """
+    if not store.nodes:
+        return
+    for profile in policy.profiles.values():
+        pods = [pod for pod in store.pending.values() if pod.spec.scheduler_name == profile.scheduler_name][:MOST_PODS]
+        for plugin in _rules(profile):
+            expressions = expressions_of(plugin)
+            if expressions is not None:
+                yield from unknown_labels(expressions, store)
+            if verdicts and pods:
+                yield from _constant(plugin, store, [plugin.asks(pod, None, Cluster(store)) for pod in pods])
+
+
+def _rules(profile: Profile) -> Iterator[Plugin]:
+    names = dict.fromkeys((*profile.points["filter"], *profile.points["score"]))
+    yield from (profile.plugins[name] for name in names if expressions_of(profile.plugins[name]) is not None)
+    yield from profile.audits
+
+
+def unknown_labels(expressions: Expressions, store: Store) -> Iterator[Diagnostic]:
+    """Labels that an expression reads and no node carries."""
+    known = {key for node in store.nodes for key in node.labels}
+    for column in expressions.reading.coded:
+        if column.family == LABELS.family and isinstance(column.key, str) and column.key not in known:
+            message = f'{expressions.name}: 0 of {len(store.nodes)} nodes have the label "{column.key}"'
+            close = get_close_matches(column.key, known, 1)
+            notes = (f'did you mean "{close[0]}"?',) if close else ()
+            yield Diagnostic(Code.UNKNOWN_LABEL, Severity.WARNING, message, expressions.span, "", notes)
+
+
+def _constant(plugin: Plugin, store: Store, asks: list[Any]) -> Iterator[Diagnostic]:
+    expressions = expressions_of(plugin)
+    assert expressions is not None
+    applying = [ask for ask in asks if isinstance(ask, Ask)]
+    where = f"on these {len(store.nodes)} nodes, for {len(applying)} of {len(asks)} pending pods looked at"
+    if not applying:
+        message = f"rule {plugin.name}: when is false for all {len(asks)} pending pods looked at"
+        yield Diagnostic(Code.CONSTANT, Severity.INFO, message, expressions.span)
+        return
+    cluster = Cluster(store)
+    everyone = Feasible(np.ones(cluster.size, dtype=np.int64))
+    if plugin.scores is not None:
+        raws = [plugin.scores(ask, cluster, everyone) for ask in applying]
+        if all(raw is not None and (raw == raw[0]).all() for raw in raws):
+            message = f"rule {plugin.name}: the score is the same for every node {where}"
+            yield Diagnostic(Code.CONSTANT, Severity.INFO, message, expressions.span)
+        return
+    assert plugin.rejects is not None
+    rejected = [np.logical_or.reduce([np.zeros(cluster.size), *(plugin.rejects(a, cluster) or {}).values()]) for a in applying]
+    if not any(mask.any() for mask in rejected):
+        message = f"rule {plugin.name}: the filter lets every node pass {where}"
+    elif all(mask.all() for mask in rejected):
+        message = f"rule {plugin.name}: the filter lets no node pass {where}"
+    else:
+        return
+    yield Diagnostic(Code.CONSTANT, Severity.INFO, message, expressions.span)

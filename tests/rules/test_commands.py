@@ -1,0 +1,154 @@
+"""`stowplan eval` and `stowplan test`."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from stowplan.cli.main import run
+from stowplan.edge.notation import read_notation
+
+TEXT = "node a cpu=4 label.disk=ssd\nnode b cpu=8\npod busy on=a cpu=1\npod p cpu=1 labels=app=w"
+POLICY = """apiVersion: stowplan.io/v1alpha1
+kind: SchedulerPolicy
+profiles:
+- schedulerName: default-scheduler
+  variables:
+  - {name: app, expression: 'pod.labels[?"app"].orValue("")'}
+  rules:
+  - {name: ssd, filter: 'node.labels[?"disk"].orValue("") == "ssd"', message: not an SSD}
+  - {name: never, filter: 'true'}
+"""
+
+
+@pytest.fixture
+def dump(tmp_path):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": read_notation(TEXT)}))
+    return str(path)
+
+
+@pytest.fixture
+def policy(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY)
+    return str(path)
+
+
+def evaluated(capsys, *arguments):
+    code = run(["eval", "-o", "json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_eval_gives_value_and_cost_of_every_node(capsys, dump):
+    code, found = evaluated(capsys, "--cluster", dump, "node.free.cpu / node.allocatable.cpu")
+    assert code == 0
+    assert found["type"] == "double"
+    assert found["reads"] == ["allocatable", "requested"]
+    assert [(one["node"], one["value"]) for one in found["values"]] == [("a", 0.75), ("b", 1.0)]
+    assert all(one["cost"] > 0 for one in found["values"])
+
+
+def test_eval_tells_errors_of_single_nodes(capsys, dump):
+    code, found = evaluated(capsys, "--cluster", dump, 'node.labels["disk"]')
+    assert code == 1
+    assert [one.get("value", one.get("error")) for one in found["values"]] == ["ssd", "no such key: disk"]
+
+
+def test_eval_knows_the_pod_the_profile_and_the_moment(capsys, dump, policy):
+    code, found = evaluated(capsys, "--cluster", dump, "--policy", policy, "--pod", "p", "variables.app")
+    assert (code, found["values"][0]["value"]) == (0, "w")
+    code, found = evaluated(capsys, "--cluster", dump, "--now", "2026-11-30T12:00:00Z", 'now + duration("1h")')
+    assert found["values"] == [{"value": "2026-11-30T13:00:00Z", "cost": found["values"][0]["cost"]}]
+
+
+def test_eval_tables(capsys, dump):
+    assert run(["eval", "--cluster", dump, "node.pods.size()"]) == 0
+    out = capsys.readouterr().out
+    assert "int; 2 nodes; 0 errors" in out
+    assert "a     1" in out
+
+
+def test_eval_of_what_is_no_expression(capsys, dump):
+    assert run(["eval", "--cluster", dump, "node.labls"]) == 3
+    assert "expression:1:6: error[STW303]: undefined field 'labls' in Node, did you mean \"labels\"?" in capsys.readouterr().err
+
+
+def suite(tmp_path, *tests, head="policy: policy.yaml"):
+    path = tmp_path / "some.stowtest.yaml"
+    path.write_text("\n".join([head, "cluster: |", *(f"  {line}" for line in TEXT.splitlines()), "tests:", *tests]) + "\n")
+    return str(path)
+
+
+@pytest.mark.usefixtures("policy")
+def test_test_passes(capsys, tmp_path):
+    path = suite(
+        tmp_path,
+        "- {name: one, expect: {node: a, feasible: [a], ranking: [a], rejected: {b: [ssd, not an SSD]}}}",
+        "- {name: two, expect: {placements: {p: a}}}",
+        "- {name: three, cluster: pod q cpu=4, pod: q, expect: {unschedulable: true, message: 1 not an SSD}}",
+    )
+    assert run(["test", path]) == 0
+    out = capsys.readouterr().out
+    assert "3 of 3 tests passed in 1 file" in out
+    assert "no test makes a difference with: never" in out
+
+
+@pytest.mark.usefixtures("policy")
+@pytest.mark.parametrize(
+    ("expect", "message", "place"),
+    [
+        ("{node: b}", "expected node b, got a", "node"),
+        ("{unschedulable: true}", "expected no node, got a", "unschedulable"),
+        ("{feasible: [a, b]}", "expected a, b, got a", "feasible"),
+        ("{ranking: [b]}", "expected b, got a (", "ranking"),
+        ("{rejected: {b: no}}", "expected b to be rejected with", "rejected.b"),
+        ("{rejected: {c: no}}", "there is no node c", "rejected.c"),
+        ("{score: {NodeResourcesFit: {a: 1}}}", "expected 1, got ", "score.NodeResourcesFit.a"),
+        ("{score: {ssd: {a: 1}}}", "ssd gave no scores", "score.ssd"),
+        ("{placements: {p: b}}", "expected b, got a", "placements.p"),
+        ("{message: nothing}", "expected 'nothing' in the message, got None", "message"),
+    ],
+)
+def test_a_failure_is_told_at_its_place(capsys, tmp_path, expect, message, place):
+    path = suite(tmp_path, f"- {{name: one, expect: {expect}}}")
+    assert run(["test", path]) == 1
+    line = next(line for line in capsys.readouterr().out.splitlines() if message in line)
+    assert line.strip().startswith(f"{path}:8:")
+    assert f": tests[0].expect.{place}: " in line
+
+
+@pytest.mark.usefixtures("policy")
+def test_junit(tmp_path):
+    report = tmp_path / "report.xml"
+    path = suite(tmp_path, "- {name: good, expect: {node: a}}", "- {name: bad <&>, expect: {node: b}}")
+    assert run(["test", path, "--junit", str(report)]) == 1
+    root = ET.fromstring(report.read_text())  # noqa: S314 - our own file
+    assert [(case.get("name"), len(case)) for case in root.iter("testcase")] == [("good", 0), ("bad <&>", 1)]
+
+
+@pytest.mark.usefixtures("policy")
+@pytest.mark.parametrize(
+    ("tests", "head", "message"),
+    [
+        (["- {name: one, expect: {nod: a}}"], "policy: policy.yaml", 'unknown field "tests[0].expect.nod"'),
+        (["- {name: one, expect: {node: a}}"], "policy: missing.yaml", "missing.yaml"),
+        ([], "policy: policy.yaml", "no tests"),
+    ],
+)
+def test_files_that_cannot_be_run(capsys, tmp_path, tests, head, message):
+    assert run(["test", suite(tmp_path, *tests, head=head)]) == 3
+    assert message in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("policy")
+def test_a_broken_cluster_fails_the_test(capsys, tmp_path):
+    assert run(["test", suite(tmp_path, "- {name: one, cluster: nod x, expect: {node: a}}")]) == 1
+    assert "there is no kind nod" in capsys.readouterr().out
+
+
+def test_args_of_a_test(tmp_path):
+    policy = POLICY.replace("rules:\n", "rules:\n  - {name: only, params: {node: a}, filter: node.name == params.node}\n")
+    (tmp_path / "policy.yaml").write_text(policy.replace("{name: ssd", "{name: ssd, mode: 'Off'"))
+    path = suite(tmp_path, "- {name: one, expect: {node: a}}", "- {name: two, args: {only: {node: b}}, expect: {node: b}}")
+    assert run(["test", path]) == 0
