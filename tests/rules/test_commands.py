@@ -152,3 +152,41 @@ def test_args_of_a_test(tmp_path):
     (tmp_path / "policy.yaml").write_text(policy.replace("{name: ssd", "{name: ssd, mode: 'Off'"))
     path = suite(tmp_path, "- {name: one, expect: {node: a}}", "- {name: two, args: {only: {node: b}}, expect: {node: b}}")
     assert run(["test", path]) == 0
+
+
+def test_rules_see_the_whole_object_of_a_running_pod_that_is_asked_about(capsys, tmp_path):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
+    spec = {"nodeName": "a", "priority": 0, "serviceAccountName": "robot", "containers": [{"name": "c", "image": "c"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "web"}, "spec": spec}
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    code, found = evaluated(capsys, "--cluster", str(path), "--pod", "web/p", "pod.spec.serviceAccountName")
+    assert (code, found["values"][0]["value"]) == (0, "robot")
+    robots = "{name: robots, filter: pod.spec.serviceAccountName == 'robot'}"
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("{name: never, filter: 'true'}", robots))
+    run(["explain", "--policy", str(tmp_path / "policy.yaml"), "--cluster", str(path), "-o", "json", "web/p"])
+    (explained,) = json.loads(capsys.readouterr().out)["pods"]
+    assert explained["filters"]["robots"] == {}
+    assert "a" in explained["filters"]["ssd"]
+
+
+@pytest.mark.usefixtures("policy")
+def test_record_writes_down_what_is_not_expected_yet(tmp_path, capsys):
+    path = suite(
+        tmp_path,
+        "- name: one   # a comment that stays",
+        "- {name: two, args: {never: {}}}",
+        "- name: three",
+        "  cluster: |",
+        "    pod q cpu=4",
+        "",
+        "- {name: four, expect: {node: a}}",
+    )
+    assert run(["test", path, "--record"]) == 0
+    out = capsys.readouterr().out
+    assert "wrote down what comes out of 3 tests" in out
+    text = (tmp_path / "some.stowtest.yaml").read_text()
+    recorded = 'expect: {"node": "a", "feasible": ["a"], "rejected": {"b": ["not an SSD"]}}'
+    assert f"- name: one   # a comment that stays\n  {recorded}\n" in text
+    assert f"- {{name: two, args: {{never: {{}}}}, {recorded}}}\n" in text
+    assert '    pod q cpu=4\n  expect: {"placements": {"default/p": "a", "default/q": ""}}\n\n- {name: four' in text

@@ -41,18 +41,19 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
     from stowplan.policy.tryout import Tryout, tryout
     from stowplan.text import Source
 
-    loaded = load(policy, clusters)
+    loaded = load(policy, clusters, [name] if name else [])
     found = tryout(Source("expression", expression), _profile(loaded, profile))
     if not isinstance(found, Tryout):
         raise PolicyError(found)
-    tried = list(found.run(loaded.store, _pod(loaded, name, found)))
+    pod = _pod(loaded, name, found)
+    tried, how = list(found.run(loaded.store, pod)), found.how(loaded.store, pod)
     _remark(found, loaded)
     if form in ("json", "yaml"):
         from stowplan.cli.output import document
 
-        document(_document(expression, found, tried), form)
+        document(_document(expression, found, tried) | {"evaluated": how}, form)
     else:
-        _show(found, tried, wide=form == "wide")
+        _show(found, tried, how, wide=form == "wide")
     return int(any(_failed(one) for one in tried))
 
 
@@ -115,7 +116,7 @@ def _document(expression: str, found: Tryout, tried: list[Tried]) -> dict[str, A
     return answer
 
 
-def _show(found: Tryout, tried: list[Tried], *, wide: bool) -> None:
+def _show(found: Tryout, tried: list[Tried], how: str, *, wide: bool) -> None:
     from stowplan.cli.output import Page
     from stowplan.cli.tables import Table
 
@@ -126,6 +127,7 @@ def _show(found: Tryout, tried: list[Tried], *, wide: bool) -> None:
     page.line(
         f"{found.type}; {about}; {failed} errors; cost at most {max((one.cost for one in tried), default=0)} a node", bold=True
     )
+    page.line(f"evaluated by {how}")
     if reads:
         page.line(f"reads of the node: {', '.join(reads)}")
     values = Counter(_text(one) for one in tried)

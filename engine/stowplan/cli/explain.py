@@ -36,7 +36,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
     from stowplan.cli.notices import notify
     from stowplan.cli.pods import find
 
-    loaded = load(policy, clusters)
+    loaded = load(policy, clusters, pods)
     subjects = [find(loaded.store, name) for name in dict.fromkeys(pods)]
     notify(loaded)
     if form in ("json", "yaml"):

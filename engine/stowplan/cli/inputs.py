@@ -28,15 +28,18 @@ class Inputs:
     report: Report
 
 
-def load(policy: str | None, clusters: Sequence[str]) -> Inputs:
-    """The values of `--policy` and `--cluster`, read. Raises PolicyError and ClusterError."""
+def load(policy: str | None, clusters: Sequence[str], keep: Sequence[str] = ()) -> Inputs:
+    """The values of `--policy` and `--cluster`, read; pods named in `keep` with their whole objects.
+
+    Raises PolicyError and ClusterError.
+    """
     # linear algebra threads are never used here, and starting them takes longer than a small command
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from stowplan.edge.load import load_policy, read_cluster
 
     compiled = load_policy(policy)
     with Bar("reading the cluster", _bytes(clusters)) as bar:
-        store, report = read_cluster(clusters, bar.advance)
+        store, report = read_cluster(clusters, bar.advance, keep)
     context = click.get_current_context(silent=True)
     if context is not None and NOW in context.meta:
         store.set_now(context.meta[NOW])

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.option("--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Write the results as JUnit XML too.")
+@click.option("--record", is_flag=True, help="First write down what comes out of the tests that expect nothing.")
 @click.option("--watch", is_flag=True, help="Run again whenever a file in these places changes.")
 @click.option("-v", "--verbose", is_flag=True, help="Name the tests that pass too.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def command(paths: tuple[str, ...], junit: str | None, watch: bool, verbose: bool) -> int:
+def command(paths: tuple[str, ...], junit: str | None, record: bool, watch: bool, verbose: bool) -> int:
     """Run policy tests: files, or all *.stowtest.yaml below a folder.
 
     Exits with 1 if a test fails, with 3 if a file cannot be run. Rules that no test makes a difference with are named.
@@ -25,6 +26,8 @@ def command(paths: tuple[str, ...], junit: str | None, watch: bool, verbose: boo
       stowplan test profiles/
       stowplan test profiles/tenants.stowtest.yaml --junit report.xml
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+    if record:
+        _record(paths)
     code = _run(paths, junit, verbose)
     while watch:
         before = _stamps(paths)
@@ -32,6 +35,15 @@ def command(paths: tuple[str, ...], junit: str | None, watch: bool, verbose: boo
         click.clear()
         code = _run(paths, junit, verbose)
     return code
+
+
+def _record(paths: tuple[str, ...]) -> None:
+    from stowplan.edge.stowtest import files, record
+
+    for path in files(paths):
+        written = record(path)
+        if written:
+            click.echo(f"{path}: wrote down what comes out of {written} {'test' if written == 1 else 'tests'}")
 
 
 def _run(paths: tuple[str, ...], junit: str | None, verbose: bool) -> int:

@@ -19,7 +19,7 @@ import msgspec
 
 from stowplan.edge.dump import read_dump
 from stowplan.edge.place import BrokenTextError, Object, Place
-from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, PriorityClass, Workload, peek, read
+from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, PriorityClass, Workload, peek, read, with_object
 from stowplan.state import Store, collector_off
 from stowplan.text import Code, Diagnostic, Severity, render_all
 
@@ -59,12 +59,15 @@ def load_cluster(objects: Iterable[Mapping[str, Any]]) -> Store:
         return loader.finish()[0]
 
 
-def read_cluster(paths: Iterable[str | Path], progress: Callable[[int], None] | None = None) -> tuple[Store, Report]:
+def read_cluster(
+    paths: Iterable[str | Path], progress: Callable[[int], None] | None = None, keep: Iterable[str] = ()
+) -> tuple[Store, Report]:
     """The cluster in files, folders (every *.json, *.yaml and *.yml below them), pipes, or `-` for standard input.
 
-    `progress` is told the size of every piece read, in bytes. Raises ClusterError.
+    `progress` is told the size of every piece read, in bytes. Running pods named in `keep` (with or without their namespace)
+    keep their whole object, which rules may ask for. Raises ClusterError.
     """
-    loader = _Loader()
+    loader = _Loader(frozenset(keep))
     with collector_off():
         for path in paths:
             loader.read_path(str(path), progress)
@@ -88,7 +91,8 @@ def load_policy(source: Mapping[str, Any] | str | Path | None = None) -> Policy:
 class _Loader:
     """A store being filled, and what is wrong with the objects so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: frozenset[str] = frozenset()) -> None:
+        self.keep = keep
         self.store = Store()
         self.report = Report()
         self.errors: list[Diagnostic] = []
@@ -152,7 +156,12 @@ class _Loader:
                 _check(item)  # nobody has looked at more than its head
             self.report.skipped[_kind(item)] += 1
         else:
-            self._add(fact, place)
+            self._add(self._whole(fact, item), place)
+
+    def _whole(self, fact: Fact, item: Object) -> Fact:
+        """The fact with its whole object, if somebody wants to keep that."""
+        named = isinstance(fact, Pod) and fact.node_name and not self.keep.isdisjoint((fact.name, fact.key))
+        return with_object(fact, item) if named and isinstance(fact, Pod) else fact
 
     def _add(self, fact: Fact, place: Place | None) -> None:
         self.report.counts[fact.kind if isinstance(fact, Workload) else type(fact).__name__] += 1
@@ -179,7 +188,7 @@ class _Loader:
                 self._fail(_object_error(error, place))
             else:
                 if fact is not None:
-                    self._add(fact, place)
+                    self._add(self._whole(fact, item), place)
         self._look_around()
         self.store.set_now(time.time())
         if self.errors:

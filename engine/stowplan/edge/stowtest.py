@@ -5,6 +5,7 @@ A file `*.stowtest.yaml` names a policy and holds tests. What stands beside `tes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,7 +21,7 @@ from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
 from stowplan.profile import Items, Leaf, Origin, Tree, decode, parse, plain
 from stowplan.state import Store
-from stowplan.text import Code, Diagnostic, Severity, Source
+from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 
 SUFFIX = ".stowtest.yaml"
 DEFAULT = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -143,6 +144,43 @@ def run_file(path: Path) -> Report:
         else:
             report.results.append(_run(used, suite, test, index))
     return report
+
+
+def record(path: Path) -> int:
+    """Write into a file what comes out of its tests that expect nothing; returns how many those were."""
+    text = path.read_text(encoding="utf-8-sig")
+    tree, found = parse(Source(str(path), text))
+    suite, wrong = decode(Suite, Origin(tree or Leaf(None, None)), tree)
+    if has_errors([*found, *wrong]):
+        return 0  # running it tells what is wrong
+    written = 0
+    for test in reversed(suite.tests):
+        span = test.origin.span if test.origin else None
+        if span is None or test.expect != Expectation():
+            continue
+        args = _policy_of(suite, path.parent) if test.args is None else _with_args(suite, test.args, path.parent)
+        expected = json.dumps(_outcome(load_policy(args), _store(suite, test), test), ensure_ascii=False)
+        body = span.text.rstrip()
+        if body.startswith("{"):
+            at, line = span.start + len(body) - 1, f", expect: {expected}"
+        else:
+            at, line = span.start + len(body), f"\n{' ' * (span.column - 1)}expect: {expected}"
+        text = text[:at] + line + text[at:]
+        written += 1
+    if written:
+        path.write_text(text, encoding="utf-8")
+    return written
+
+
+def _outcome(policy: Policy, store: Store, test: Test) -> dict[str, Any]:
+    """What a test would have to expect."""
+    if not test.pod and len(store.pending) != 1:
+        return {"placements": {one.pod.key: one.node or "" for one in simulate(policy, store).placements}}
+    judged = attempt(policy, store, store.pending[_pod(store, test) or ""])
+    names = [node.name for node in store.nodes]
+    chosen = {"node": names[int(judged.best[0])]} if len(judged.best) else {"unschedulable": True}
+    rejected = {names[row]: list(status.reasons) for row, status in judged.infeasible.items()}
+    return {**chosen, "feasible": [names[row] for row in judged.feasible.tolist()], "rejected": rejected}
 
 
 def _policy_of(suite: Suite, folder: Path) -> Mapping[str, Any] | Path | None:

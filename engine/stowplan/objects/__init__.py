@@ -57,7 +57,7 @@ from stowplan.objects.pod import HostPort, Owner, Pod, PodSpec, PodTerm, SpreadC
 from stowplan.objects.podreader import image_key
 from stowplan.objects.qualified import is_qualified_name
 from stowplan.objects.quantity import QuantityError, milli, parse, show, whole
-from stowplan.objects.read import Fact, OtherFact, peek, read
+from stowplan.objects.read import Fact, OtherFact, peek, read, with_object
 from stowplan.objects.storage import (
     READ_WRITE_ONCE_POD,
     ClaimKey,
@@ -179,4 +179,5 @@ __all__ = [
     "use_of",
     "uses",
     "whole",
+    "with_object",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -105,6 +106,11 @@ def read(item: bytes | Mapping[str, Any], priorities: Priorities | None = None) 
     if isinstance(fact, Pod | Node | Namespace) and not (isinstance(fact, Pod) and fact.node_name):
         object.__setattr__(fact, "raw", compact(text))  # not part of the value: copying the fact for it would cost more
     return fact
+
+
+def with_object(fact: Pod, item: bytes | Mapping[str, Any]) -> Pod:
+    """The fact of a running pod with its whole object, which is otherwise kept for waiting pods only."""
+    return replace(fact, raw=compact(item if isinstance(item, bytes) else _as_bytes(item, "Pod")))
 
 
 def compact(text: bytes) -> bytes:

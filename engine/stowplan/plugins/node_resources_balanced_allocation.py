@@ -12,7 +12,7 @@ from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
-from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Share, shares
+from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Shares, shares
 from stowplan.state.devices import DEVICES, device_stamp
 
 
@@ -32,37 +32,41 @@ def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) 
 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
-    parts = list(shares(ask.resources, ask.requests, cluster, nonzero=False, counted=selects if ask.devices else None))
-    before = balance(parts, cluster.size, with_pod=False)
-    after = balance(parts, cluster.size, with_pod=True)
+    found = shares(ask.resources, ask.requests, cluster, nonzero=False, counted=selects if ask.devices else None)
+    before, after = balance(found)
     half = MAX_SCORE // 2
-    return half + (half + after - before) // 2
+    score: Numbers = half + (half + after - before) // 2
+    return score
 
 
-def balance(parts: list[Share], size: int, *, with_pod: bool) -> Numbers:
-    """100 less the standard deviation of the used fractions, truncated to an integer."""
-    fractions = [np.minimum(1.0, (part.used + part.wanted if with_pod else part.used) / part.divisor) for part in parts]
-    if all(part.everywhere for part in parts):
-        deviation = spread(fractions, size)
+def balance(found: Shares) -> Numbers:
+    """100 less the standard deviation of the used fractions, truncated; for the node without the pod and with it."""
+    used = np.empty((2, *found.used.shape), dtype=np.int64)
+    used[0] = found.used
+    np.add(found.used, found.wanted, out=used[1])
+    if found.counts is None:
+        deviation = spread(np.minimum(1.0, used / found.allocatable))
     else:
-        deviation = np.zeros(size)
-        kept = np.array([part.counts for part in parts])
-        for pattern in np.unique(kept, axis=1).T:  # rows that keep the same resources
-            rows = (kept == pattern[:, None]).all(axis=0)
-            deviation[rows] = spread([f[rows] for f, keeps in zip(fractions, pattern, strict=True) if keeps], int(rows.sum()))
+        fractions = np.minimum(1.0, used / np.maximum(found.allocatable, 1))
+        deviation = np.zeros((2, used.shape[2]))
+        for pattern in np.unique(found.counts, axis=1).T:  # rows that keep the same resources
+            rows = (found.counts == pattern[:, None]).all(axis=0)
+            deviation[:, rows] = spread(fractions[:, pattern][:, :, rows])
     return ((1 - deviation) * MAX_SCORE).astype(np.int64)
 
 
-def spread(fractions: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
-    """Standard deviation across resources, in the order of upstream's float operations (balancedResourceScorer)."""
-    if len(fractions) < 2:
-        return np.zeros(size)
-    if len(fractions) == 2:
-        half: NDArray[np.float64] = np.abs((fractions[0] - fractions[1]) / 2)
+def spread(fractions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation over the middle axis, in the order of upstream's float operations (balancedResourceScorer)."""
+    kept = fractions.shape[1]
+    if kept < 2:
+        return np.zeros((fractions.shape[0], fractions.shape[2]))
+    if kept == 2:
+        half: NDArray[np.float64] = np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
         return half
-    mean = sum(fractions, np.zeros(size)) / len(fractions)
-    squares = sum(((fraction - mean) * (fraction - mean) for fraction in fractions), np.zeros(size))
-    return np.sqrt(squares / len(fractions))
+    mean = fractions.sum(axis=1) / kept
+    difference = fractions - mean[:, None]
+    deviation: NDArray[np.float64] = np.sqrt((difference * difference).sum(axis=1) / kept)
+    return deviation
 
 
 PLUGIN = Plugin(

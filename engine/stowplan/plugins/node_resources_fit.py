@@ -23,9 +23,8 @@ from stowplan.state import (
     Feasible,
     Mask,
     Numbers,
-    Share,
+    Shares,
     broken_linear,
-    quotient,
     shares,
 )
 from stowplan.state.devices import DEVICES, device_stamp
@@ -94,44 +93,29 @@ def final(ask: Ask, cluster: Cluster) -> Mask:
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
-    parts = list(shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=selects if ask.devices else None))
+    found = shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=selects if ask.devices else None)
     if strategy.type == "RequestedToCapacityRatio":
-        return ratio(parts, strategy.requested_to_capacity_ratio or (), cluster.size)
-    rate = least if strategy.type == "LeastAllocated" else most
-    total = np.zeros(cluster.size, dtype=np.int64)
-    weights: Numbers | int = 0
-    for part in parts:
-        if part.everywhere:
-            total += rate(part) * part.weight
-            weights += part.weight
-        else:
-            total += rate(part) * part.counts * part.weight
-            weights = weights + part.counts * part.weight
-    return quotient(total, np.asarray(weights))
+        return ratio(found, strategy.requested_to_capacity_ratio or ())
+    return found.mean(least(found) if strategy.type == "LeastAllocated" else most(found))
 
 
-def least(part: Share) -> Numbers:
-    """Share that stays free, in hundredths."""
-    requested = part.used + part.wanted
-    return np.where(requested > part.allocatable, 0, quotient((part.allocatable - requested) * MAX_SCORE, part.allocatable))
+def least(found: Shares) -> Numbers:
+    """Share that stays free, in hundredths; 0 where over-committed."""
+    return found.hundredths(np.maximum(found.allocatable - found.requested, 0))
 
 
-def most(part: Share) -> Numbers:
+def most(found: Shares) -> Numbers:
     """Share that is given out, in hundredths; over-committed counts as full."""
-    return quotient(np.minimum(part.used + part.wanted, part.allocatable) * MAX_SCORE, part.allocatable)
+    return found.hundredths(np.minimum(found.requested, found.allocatable))
 
 
-def ratio(parts: list[Share], shape: tuple[ShapePoint, ...], size: int) -> Numbers:
+def ratio(found: Shares, shape: tuple[ShapePoint, ...]) -> Numbers:
     """Weighted mean of the shape over the resources that score above 0, rounded half away from zero."""
-    total = np.zeros(size, dtype=np.int64)
-    weights = np.zeros(size, dtype=np.int64)
-    for part in parts:
-        requested = part.used + part.wanted
-        used = np.where(requested > part.allocatable, MAX_SCORE, quotient(requested * MAX_SCORE, part.allocatable))
-        score = broken_linear(shape, used)
-        counts = part.counts & (score > 0)
-        total += np.where(counts, score * part.weight, 0)
-        weights += counts * part.weight
+    requested = found.requested
+    used = np.where(requested > found.allocatable, MAX_SCORE, found.hundredths(requested))
+    score = broken_linear(shape, used)
+    counts = (score > 0) if found.counts is None else found.counts & (score > 0)
+    total, weights = found.weights @ (score * counts), found.weights @ counts
     mean = total / np.maximum(weights, 1)
     return np.where(weights > 0, np.trunc(mean + np.copysign(0.5, mean)), 0).astype(np.int64)
 

@@ -17,7 +17,7 @@ from stowplan.policy.releases import plugins_of
 from stowplan.policy.served import not_served
 from stowplan.profile import Table
 from stowplan.profile.unwrap import Found, unwrap
-from stowplan.profile.versions import NEWEST, SERVED
+from stowplan.profile.versions import NEWEST, is_served
 from stowplan.text import Code, Diagnostic, Severity, Source
 
 _IGNORE = re.compile(r"#\s*stowplan:\s*ignore\[([A-Z0-9,\s]+)\]")
@@ -44,7 +44,7 @@ class Checked:
 def check(source: Source, options: Options) -> Checked:
     """Everything there is to say about a text. With `compat` it is taken as it is: its first document, without wrapping."""
     if options.compat:
-        examined = [examine(source, plugins_of(options.minor), compat=True)]
+        examined = [examine(source, plugins_of(options.minor), compat=True, minor=options.minor)]
         findings = list(examined[0].diagnostics)
     else:
         found, findings = unwrap(source)
@@ -101,8 +101,7 @@ def _for_release(finding: Diagnostic, options: Options) -> Diagnostic:
     """An older version is an error to a release that does not read it."""
     if finding.code is not Code.OLD_VERSION or finding.span is None:
         return finding
-    span = SERVED.get(finding.span.text.strip("\"'"), (0, 0))
-    served = span[0] <= options.minor <= span[1]
+    served = is_served(finding.span.text.strip("\"'"), options.minor)
     return dataclasses.replace(finding, severity=Severity.WARNING if served else Severity.ERROR)
 
 

@@ -19,6 +19,7 @@ from stowplan.policy.preempt import Preemption
 from stowplan.state import Cluster, Mask, Store
 
 MOST_NUMBERS = 4096
+MOST_KEYS = 65536
 
 
 @dataclass(slots=True)
@@ -98,6 +99,8 @@ class Chooser:
         if found is None:
             profile = self._policy.profiles[pod.spec.scheduler_name]
             asks = ask_all(profile, pod, Cluster(self._store))
+            if len(self._keys) >= MOST_KEYS:
+                self._keys.clear()
             key = (profile.scheduler_name, tuple(asks.values()))
             if len(self._numbers) >= MOST_NUMBERS:
                 self._start_over()

@@ -131,7 +131,7 @@ class PodClass:
     def _summed(self, reach: Reach, cluster: Cluster) -> Numbers:
         total = np.zeros(cluster.size, dtype=np.int64)
         for plugin in self._scores[reach]:
-            total += self.profile.factors[plugin.name] * self._raw(plugin, cluster)
+            total += self.profile.factor(plugin) * self._raw(plugin, cluster)
         return total
 
     def _raw(self, plugin: Plugin, cluster: Cluster, feasible: Feasible | None = None) -> Numbers:
@@ -188,13 +188,13 @@ class PodClass:
         rejected = ~self._passed(Reach.DOMAIN, cluster) | (groups.weights == 0)
         feasible = Feasible(np.where(rejected, 0, groups.weights), self._watch)
         scores = np.zeros(len(groups), dtype=np.int64)
-        asks, weights = self.opening.asks, self.profile.factors
+        asks, factor = self.opening.asks, self.profile.factor
         for index, plugin in enumerate(self._normalised):
-            scores += weights[plugin.name] * normalise(plugin, asks[plugin.name], groups.values(index), feasible)
+            scores += factor(plugin) * normalise(plugin, asks[plugin.name], groups.values(index), feasible)
         for plugin in self._scores[Reach.DOMAIN]:
             raw = raw_scores(self.profile, plugin, asks[plugin.name], cluster, feasible)
             if raw is not None:
-                scores += weights[plugin.name] * normalise(plugin, asks[plugin.name], raw, feasible)
+                scores += factor(plugin) * normalise(plugin, asks[plugin.name], raw, feasible)
         self._group_scores: Numbers = np.where(rejected, REJECTED, scores)
         self._feasible = feasible
 

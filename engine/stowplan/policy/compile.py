@@ -16,6 +16,7 @@ from stowplan import profile as written
 from stowplan.plugins.arguments import ARGS, NodeResourcesFitArgs, finish, written_form
 from stowplan.policy.expand import Effective, Pluggable, expand, report
 from stowplan.profile import RULES, Configuration, Origin, PluginConfig, Table, Tree, plain
+from stowplan.profile.versions import NEWEST
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
 
 if TYPE_CHECKING:
@@ -52,10 +53,13 @@ class Profile:
     """Of the plugins at `placementScore`."""
     scale: int = 1
     """Steps of a point in totals: 1 unless some rule scores in fractions, so that sums are exact integers in any case."""
-    factors: Mapping[str, int] = field(default_factory=dict)
-    """By plugin at `score`: what a step of its score counts in the total."""
     audits: tuple[Plugin, ...] = ()
     """Rules that are evaluated and reported but never act."""
+
+    def factor(self, plugin: Plugin) -> int:
+        """What a step of a plugin's score counts in totals, in their steps."""
+        weight = self.weights[plugin.name]
+        return int(weight) if self.scale == 1 else round(weight * self.scale / plugin.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +104,14 @@ def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] | Non
     return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics)))
 
 
-def examine(source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Declared], *, compat: bool = True) -> Examined:
-    """Everything that compiling a configuration finds out. If any of it is an error, the profiles are for messages only."""
-    configuration, diagnostics = written.read(source, compat=compat)
+def examine(
+    source: Source | Table | Mapping[str, Any] | None, plugins: Sequence[Declared], *, compat: bool = True, minor: int = NEWEST
+) -> Examined:
+    """Everything that compiling a configuration finds out. If any of it is an error, the profiles are for messages only.
+
+    `plugins` are those of kube-scheduler 1.`minor`; `compat` as for `load`.
+    """
+    configuration, diagnostics = written.read(source, compat=compat, minor=minor)
     if configuration is None:
         return Examined(None, (), _ordered(diagnostics))
     if not compat and len(configuration.profiles) > _MOST_PROFILES:
@@ -164,10 +173,8 @@ def _profile(
     name: str, effective: Effective, args: dict[str, object], known: Sequence[Declared], rules: Compiled | None
 ) -> Profile:
     running = {name for names in effective.points.values() for name in names}
-    scale = 1 if rules is None else rules.scale(effective)
     # outlines are enough to examine; a policy is compiled from plugins
     plugins = {plugin.name: cast("Plugin", plugin) for plugin in known if plugin.name in running}
-    units = {name: 1 if rules is None else rules.unit(name) for name in effective.weights}
     return Profile(
         name,
         MappingProxyType(effective.points),
@@ -175,8 +182,7 @@ def _profile(
         MappingProxyType(args),
         MappingProxyType(plugins),
         MappingProxyType(effective.placement_weights),
-        scale,
-        MappingProxyType({name: round(weight * scale / units[name]) for name, weight in effective.weights.items()}),
+        1 if rules is None else rules.scale(effective),
         () if rules is None else rules.audits,
     )
 

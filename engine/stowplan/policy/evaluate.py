@@ -251,7 +251,7 @@ def score_rows(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, feas
             continue
         plugin = profile.plugins[name]
         normalised = normalise(plugin, asks[name], raw, feasible)
-        scored = Scored(profile.weights[name], np.where(raw == IGNORED, 0, raw), normalised, plugin.unit, profile.factors[name])
+        scored = Scored(profile.weights[name], np.where(raw == IGNORED, 0, raw), normalised, plugin.unit, profile.factor(plugin))
         scoring.scores[name] = scored
         scoring.totals += scored.weighted
     return scoring

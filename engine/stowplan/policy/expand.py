@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stowplan.policy.names import misspelt, project_of, replacement
+from stowplan.policy.releases import lifetime
 from stowplan.profile import POINTS, PluginSet, Profile
 from stowplan.profile.decode import did_you_mean
 from stowplan.text import Code, Diagnostic, Edit, Path, Severity, show_path
@@ -132,11 +133,13 @@ class _Expansion:
         """Report a plugin that does not exist; one of another project only once."""
         message = f'{interface(point)} "{entry.name}" does not exist'
         path: Path = (*entry.path, "name")
-        gone = replacement(entry.name)
+        gone, life = replacement(entry.name), lifetime(entry.name)
         guess = did_you_mean(entry.name, self._known) if len(self._diagnostics) < _MOST_GUESSES else None
         owner = project_of(entry.name)
         if gone:
             self._report(path, Code.REMOVED_PLUGIN, message, gone)
+        elif life:
+            self._report(path, Code.NO_SUCH_PLUGIN, message, f"kube-scheduler has it from 1.{life[0]} to 1.{life[1]}")
         elif self._compat or not entry.name or entry.name == "*" or (guess and misspelt(entry.name, self._known)):
             other = f"it belongs to {owner}" if owner else "it is not one of kube-scheduler's own plugins"
             self._report(path, Code.NO_SUCH_PLUGIN, message, (None if owner else guess) or other)

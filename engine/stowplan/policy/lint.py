@@ -14,6 +14,7 @@ from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, Node
 from stowplan.policy.compile import Declared, Profile
 from stowplan.policy.expand import MULTI_POINT
 from stowplan.policy.names import misspelt, project_of, replacement, strategy_of
+from stowplan.policy.releases import lifetime
 from stowplan.policy.strange import strange
 from stowplan.profile import Configuration, Leaf, Origin, PluginEntry, Tree
 from stowplan.profile import Profile as Written
@@ -125,7 +126,7 @@ def _unknown(name: str, place: Origin, known: Iterable[str], effect: str) -> Ite
         yield _mended(finding, place, meant)
     elif gone:
         yield place.diagnostic(Code.NO_EFFECT, f'"{name}" is no plugin any more: {effect}', Severity.WARNING, gone)
-    elif project_of(name) is None:
+    elif project_of(name) is None and lifetime(name) is None:
         message = f'kube-scheduler has no plugin "{name}": {effect} unless it is built in'
         yield place.diagnostic(Code.MISSPELT, message, Severity.WARNING)
 

@@ -14,6 +14,7 @@ from stowplan.cel.kinds import Type
 from stowplan.cel.library.moments import show_duration, show_timestamp
 from stowplan.cel.values import Duration, Optional, Timestamp, TypeValue, from_key
 from stowplan.objects import Pod
+from stowplan.plugins.cel_rule.columns import bindings_of, obstacle
 from stowplan.plugins.cel_rule.compiled import Expressions
 from stowplan.plugins.cel_rule.nodeview import Scene
 from stowplan.policy.rules import compile_text
@@ -47,6 +48,19 @@ class Tryout:
         """Whether it can only be tried for a pod."""
         reading = self.expressions.reading
         return bool(reading.pod or reading.namespace or reading.beyond)
+
+    def how(self, store: Store, pod: Pod) -> str:
+        """`columns`, or why rows have to do some or all of it."""
+        reading = self.expressions.reading
+        if not reading.of_node:
+            return "once: it does not depend on the node"
+        why = obstacle(reading)
+        if why is not None:
+            return f"rows: {why}"
+        cluster = Cluster(store)
+        side = self.expressions.view(pod, cluster)
+        parts = self.expressions.value.evaluate_rows(bindings_of(side, cluster), cluster.size).by_rows
+        return f"columns, but for {'; '.join(parts)}" if parts else "columns"
 
     def run(self, store: Store, pod: Pod) -> Iterator[Tried]:
         """Its values for a pod, by name of the node; a single one if it does not depend on the node."""

@@ -11,7 +11,7 @@ from stowplan.profile.decode import decode, did_you_mean
 from stowplan.profile.model import Configuration
 from stowplan.profile.rules import RULES
 from stowplan.profile.validate import PERCENT, problems
-from stowplan.profile.versions import KUBERNETES, LAST_POLICY, POLICY, STOWPLAN, is_old, last_served
+from stowplan.profile.versions import KUBERNETES, LAST_POLICY, NEWEST, POLICY, STOWPLAN, is_old, is_served, last_served
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
 from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 
@@ -20,13 +20,13 @@ _PLACEHOLDER = re.compile(r"@\w+@|\$\{?\w+\}?|<[\w-]+>|\{\{.*\}\}|REPLACE|CHANGE
 
 
 def read(
-    source: Source | Table | Mapping[str, Any] | None, *, compat: bool = True
+    source: Source | Table | Mapping[str, Any] | None, *, compat: bool = True, minor: int = NEWEST
 ) -> tuple[Configuration | None, list[Diagnostic]]:
     """The configuration with defaults set, and everything wrong with it; None if it is not one at all.
 
     A text is YAML or JSON; a tree is one that was read; a mapping is an already parsed document and gives findings without
     positions; None is the default configuration. A configuration that comes with errors is for further checks only. With
-    `compat` an older apiVersion is refused, as kube-scheduler does; without, it is read, with a warning.
+    `compat` an apiVersion that kube-scheduler 1.`minor` does not read is refused; without, older ones are read, with a warning.
     """
     if source is None:
         return Configuration().with_defaults(), []
@@ -40,11 +40,11 @@ def read(
         tree, diagnostics = from_plain(source), []
     if tree is None:
         return None, diagnostics
-    wrong = _wrong_object(tree, compat)
+    wrong = _wrong_object(tree, compat, minor)
     diagnostics += wrong
     if not isinstance(tree, Table) or (wrong and (compat or not _known_kind(tree))):
         return None, diagnostics
-    if not compat and is_old(_text_of(tree, "apiVersion"), _text_of(tree, "kind")):
+    if is_old(_text_of(tree, "apiVersion"), _text_of(tree, "kind")):
         tree, found = _migrated(tree)
         diagnostics += found
     body, refused = _without_rules(tree)
@@ -77,7 +77,7 @@ def _known_kind(tree: Table) -> bool:
     return _text_of(tree, "kind") in ("", KUBERNETES[1], STOWPLAN[1], POLICY[1])
 
 
-def _wrong_object(tree: Tree, compat: bool) -> list[Diagnostic]:
+def _wrong_object(tree: Tree, compat: bool, minor: int) -> list[Diagnostic]:
     """Why the document is none of the kinds that are read here; nothing if it is."""
     origin = Origin(tree)
     if not isinstance(tree, Table):
@@ -87,7 +87,7 @@ def _wrong_object(tree: Tree, compat: bool) -> list[Diagnostic]:
     if missing:
         notes = [f'write "apiVersion: {KUBERNETES[0]}" and "kind: {KUBERNETES[1]}"']
         return [origin.diagnostic(Code.NO_KIND, f"{name} is missing", Severity.ERROR, *notes) for name in missing]
-    if (version, kind) in (KUBERNETES, STOWPLAN) or (not compat and is_old(version, kind)):
+    if (version, kind) in (KUBERNETES, STOWPLAN) or (is_old(version, kind) and (not compat or is_served(version, minor))):
         return []
     message = f'no kind "{kind}" is registered for version "{version}"'
     known_kind = kind in (KUBERNETES[1], STOWPLAN[1])

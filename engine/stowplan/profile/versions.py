@@ -31,6 +31,12 @@ def is_old(version: str, kind: str) -> bool:
     return kind == KUBERNETES[1] and version in SERVED and version != KUBERNETES[0]
 
 
+def is_served(version: str, minor: int) -> bool:
+    """Whether kube-scheduler 1.`minor` reads a configuration of this apiVersion."""
+    first, last = SERVED.get(version, (0, -1))
+    return first <= minor <= last
+
+
 def last_served(version: str, kind: str) -> int:
     """The last minor version that reads an object for which `is_old` holds."""
     return LAST_POLICY if kind == POLICY[1] else SERVED[version][1]

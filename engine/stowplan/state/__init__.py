@@ -1,6 +1,6 @@
 """The cluster as self-maintaining columns."""
 
-from stowplan.state.allocation import Share, quotient, shares
+from stowplan.state.allocation import Shares, quotient, shares
 from stowplan.state.areas import Area, Areas
 from stowplan.state.binding import Bound, Delayed, Plan, plan, used_by_class
 from stowplan.state.catalogue import (
@@ -97,7 +97,7 @@ __all__ = [
     "Ranks",
     "Reach",
     "Rows",
-    "Share",
+    "Shares",
     "Store",
     "Supposition",
     "Terms",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -15,12 +15,13 @@ from stowplan.state.columns import Mask, Numbers
 from stowplan.state.devices import DeviceTest, device_totals
 
 NONZERO = frozenset({"cpu", "memory"})
+NATIVE = NONZERO | {"ephemeral-storage"}
 
 
-def quotient(numerator: Numbers, denominator: Numbers) -> Numbers:
+def quotient(numerator: Numbers, denominator: Numbers | np.int64) -> Numbers:
     """Go's int64 division by a number >= 0: truncates toward zero, wraps as int64 does. Dividing by 0 gives the numerator."""
     divisor = np.maximum(denominator, 1)
-    floor = numerator // divisor
+    floor: Numbers = numerator // divisor
     if numerator.min(initial=0) < 0:
         floor += (numerator < 0) & (floor * divisor != numerator)
     return floor
@@ -37,43 +38,73 @@ class Weighted(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One configured resource over the asked rows."""
+class Shares:
+    """The resources that take part in scoring, as matrices of resources x asked rows."""
 
-    weight: int
-    counts: Mask
-    """rows where the resource takes part"""
+    weights: Numbers
+    """of each resource"""
     allocatable: Numbers
     used: Numbers
-    wanted: int
-    """what the pod asks"""
-    everywhere: bool
-    """whether it takes part on every row"""
+    wanted: Numbers
+    """what the pod asks of each resource, as a column"""
+    counts: Mask | None
+    """where a resource takes part; None: everywhere, with plain amounts"""
 
     @property
-    def divisor(self) -> Numbers:
-        """Allocatable amounts to divide by; 1 on the rows where the resource takes no part."""
-        return self.allocatable if self.everywhere else np.maximum(self.allocatable, 1)
+    def requested(self) -> Numbers:
+        """What would be given out with the pod there."""
+        return self.used + self.wanted
+
+    def hundredths(self, amounts: Numbers) -> Numbers:
+        """100 * amounts / allocatable for amounts >= 0, as Go divides."""
+        scaled = amounts * 100
+        return quotient(scaled, self.allocatable) if self.counts is not None else scaled // self.allocatable
+
+    def mean(self, scores: Numbers) -> Numbers:
+        """Weighted mean of scores >= 0 over the resources that take part on each row, truncated; 0 where none does."""
+        if self.counts is None and len(self.weights):
+            total: Numbers = self.weights @ scores // self.weights.sum()
+            return total
+        counts = self.allocatable != 0 if self.counts is None else self.counts
+        return quotient(self.weights @ (scores * counts), self.weights @ counts)
+
+
+@lru_cache(maxsize=4096)
+def _chosen(resources: tuple[Weighted, ...], pod: Amounts) -> tuple[tuple[str, ...], Numbers, Numbers]:
+    """Names, weights and wanted amounts (a column) of the resources that are scored: extended ones only if asked for."""
+    chosen = [
+        r for r in resources if (pod.get(r.name) if is_scalar(r.name) else r.name in NONZERO or r.name == "ephemeral-storage")
+    ]
+    wanted = np.array([pod.get(resource.name) for resource in chosen], dtype=np.int64).reshape(-1, 1)
+    return tuple(r.name for r in chosen), np.array([r.weight for r in chosen], dtype=np.int64), wanted
 
 
 def shares(
-    resources: Iterable[Weighted], pod: Amounts, cluster: Cluster, *, nonzero: bool, counted: DeviceTest | None = None
-) -> Iterator[Share]:
-    """The resources that take part in scoring (resourceAllocationScorer.calculateResourceAllocatableRequest).
+    resources: tuple[Weighted, ...], pod: Amounts, cluster: Cluster, *, nonzero: bool, counted: DeviceTest | None = None
+) -> Shares:
+    """What nodes have and have given out of the resources that count (resourceAllocationScorer).
 
     `nonzero` counts cpu and memory of running pods with the defaults for silent containers. `counted` tells which devices
     stand for an extended resource on nodes that list none of it; None where none do.
     """
-    for resource in resources:
-        name, wanted = resource.name, pod.get(resource.name)
-        scalar = is_scalar(name)
-        if (scalar and wanted == 0) or not (scalar or name in NONZERO or name == "ephemeral-storage"):
-            continue
-        allocatable = cluster[ALLOCATABLE][name]
-        used = cluster[NONZERO_REQUESTED if nonzero and name in NONZERO else REQUESTED][name]
-        counts, everywhere = cluster[ALLOCATABLE].known(name)
+    names, weights, wanted = _chosen(resources, pod)
+    have = cluster[ALLOCATABLE]
+    allocatable, used = have.matrix(names), _given_out(names, cluster, nonzero=nonzero)
+    if counted is None and all(have.plain(name) for name in names):
+        return Shares(weights, allocatable, used, wanted, None)
+    for place, name in enumerate(names):
         if counted is not None and (totals := device_totals(name, cluster, counted)) is not None:
-            backed = (allocatable == 0) & (totals[0] > 0)
+            backed = (np.arange(len(names)) == place)[:, None] & (allocatable == 0) & (totals[0] > 0)
             allocatable, used = np.where(backed, totals[0], allocatable), np.where(backed, totals[1], used)
-            counts, everywhere = allocatable != 0, False
-        yield Share(resource.weight, counts, allocatable, used, wanted, everywhere)
+    return Shares(weights, allocatable, used, wanted, allocatable != 0)
+
+
+def _given_out(names: tuple[str, ...], cluster: Cluster, *, nonzero: bool) -> Numbers:
+    if nonzero and NONZERO.issuperset(names):
+        return cluster[NONZERO_REQUESTED].matrix(names)
+    used = cluster[REQUESTED].matrix(names)
+    if nonzero and (places := [place for place, name in enumerate(names) if name in NONZERO]):
+        used = used.copy()
+        for place in places:
+            used[place] = cluster[NONZERO_REQUESTED][names[place]]
+    return used

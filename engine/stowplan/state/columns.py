@@ -185,7 +185,7 @@ class CodedStorage(CodedBase[T]):
 class Amount:
     """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
 
-    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_known", "_storage")
+    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_matrices", "_storage")
 
     def __init__(
         self, storage: AmountStorage | SumStorage, cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None
@@ -194,14 +194,19 @@ class Amount:
         self._arrays: Mapping[str, Numbers] = storage.arrays
         self._storage, self._cluster, self._derive = storage, cluster, derive
         self._gathered: dict[str, Numbers] = {}
-        self._known: dict[str, tuple[Mask, bool]] = {}
+        self._matrices: dict[tuple[str, ...], Numbers] = {}
 
-    def known(self, resource: str) -> tuple[Mask, bool]:
-        """Rows that have some of the resource, and whether all asked rows do."""
-        found = self._known.get(resource)
+    def plain(self, resource: str) -> bool:
+        """Whether every node has some of the resource and none so much that hundredths of it leave int64."""
+        return isinstance(self._storage, AmountStorage) and self._storage.plain(resource)
+
+    def matrix(self, names: tuple[str, ...]) -> Numbers:
+        """Amounts of several resources, resources x asked rows; not to be written to."""
+        found = self._matrices.get(names)
         if found is None:
-            mask = self[resource] != 0
-            found = self._known[resource] = (mask, bool(mask.all()))
+            found = self._matrices[names] = np.empty((len(names), self._cluster.size), dtype=np.int64)
+            for place, name in enumerate(names):
+                found[place] = self[name]
         return found
 
     def __getitem__(self, resource: str) -> Numbers:
@@ -243,11 +248,17 @@ class AmountSource:
         return np.zeros(self.storage.capacity, dtype=np.int64) if found is None else found
 
 
+PLAIN = 1 << 56
+"""Amounts below this stay within int64 when multiplied by 100."""
+
+
 class AmountStorage(Storage[Amount]):
     """Amounts of the node itself, one int64 array a resource."""
 
     def __init__(self, store: Store, derive: Callable[[Node], Amounts]) -> None:
         self._derive = derive
+        self._store = store
+        self._plain: dict[str, bool] = {}
         self.capacity = store.capacity
         self.arrays: dict[str, Numbers] = {}
         for row, node in enumerate(store.nodes):
@@ -265,13 +276,23 @@ class AmountStorage(Storage[Amount]):
         self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
 
     def set_node(self, row: int, node: Node) -> None:
+        self._plain.clear()
         for array in self.arrays.values():
             array[row] = 0
         self._write(row, self._derive(node))
 
     def move(self, source: int, target: int) -> None:
+        self._plain.clear()
         for array in self.arrays.values():
             array[target] = array[source]
+
+    def plain(self, resource: str) -> bool:
+        """Whether every node has some of the resource and none so much that hundredths of it leave int64."""
+        found = self._plain.get(resource)
+        if found is None:
+            array = self.arrays.get(resource, np.zeros(self.capacity, dtype=np.int64))[: len(self._store.nodes)]
+            found = self._plain[resource] = bool(((array > 0) & (array < PLAIN)).all())
+        return found
 
     def view(self, cluster: Cluster) -> Amount:
         return Amount(self, cluster)

@@ -25,7 +25,7 @@ class Point(Protocol):
 def broken_linear(shape: Sequence[Point], at: Numbers) -> Numbers:
     """Value of the shape (scores 0..10 scaled to 0..100) at a utilisation in percent (helper.BuildBrokenLinearFunction)."""
     points = [(point.utilization, point.score * 10) for point in shape]
-    result = np.full(len(at), points[-1][1], dtype=np.int64)
+    result = np.full(at.shape, points[-1][1], dtype=np.int64)
     for (x0, y0), (x1, y1) in reversed(list(itertools.pairwise(points))):
-        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.array(x1 - x0, dtype=np.int64)), result)
+        result = np.where(at <= x1, y0 + quotient((y1 - y0) * (at - x0), np.int64(x1 - x0)), result)
     return np.where(at <= points[0][0], points[0][1], result)

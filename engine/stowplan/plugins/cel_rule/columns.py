@@ -28,16 +28,29 @@ from stowplan.state.changes import Kinds
 
 Derive: TypeAlias = Callable[[Any], Any]
 _FACTS: dict[Any, Fact[Coded[Any]]] = {"name": NAME, "unschedulable": UNSCHEDULABLE}
+_CODED = frozenset((NAME, UNSCHEDULABLE, TAINTS))
 _OF_KIND = frozenset(("labels", "namespace", "priority", "requests"))
 """members that all pods of one kind share"""
 
 
 def suits(reading: Reading) -> bool:
     """Whether all that a rule reads of nodes can be had as columns."""
-    known = {NAME, UNSCHEDULABLE, TAINTS}
-    labels = all(column in known or column.family == LABELS.family for column in reading.coded)
-    pods = reading.of_pods <= _OF_KIND
-    return labels and pods and not (reading.raw or reading.beyond) and None not in reading.amounts.values()
+    return obstacle(reading) is None
+
+
+def obstacle(reading: Reading) -> str | None:
+    """What keeps a rule from being evaluated in columns; None if nothing does."""
+    if reading.beyond:
+        return "it looks at topology domains or the cluster: once for nodes that look alike"
+    if reading.raw:
+        fields = ", ".join(sorted(".".join(path) for path in reading.raw))
+        return f"it reads the object itself ({fields}): once for each distinct value"
+    if not reading.of_pods <= _OF_KIND:
+        return f"it reads {', '.join(sorted(reading.of_pods - _OF_KIND))} of the pods on a node"
+    others = [column.family for column in reading.coded if column not in _CODED and column.family != LABELS.family]
+    if others:
+        return f"it reads {', '.join(others)}: once for each distinct value"
+    return "it reads all amounts at once" if None in reading.amounts.values() else None
 
 
 class Plain(View):
