@@ -1,7 +1,7 @@
 """Supposing = doing: filters say of a supposed world what they say once the pods have really come or gone.
 
-Two kinds of pod count differently when they are only supposed, because upstream's AddPod and RemovePod of spreading look
-neither at deletion nor for an empty selector; they are left out here.
+Left out is what counts differently when it is only supposed, as upstream has it: spreading's AddPod and RemovePod look neither
+at deletion nor for an empty selector, VolumeRestrictions' count volumes by the name of their claim, and used ports are a set.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from stowplan.state import Cluster, Store, Supposition
 
 
 def verdicts(filtering, place):
-    return {name: filtering.status(name, place) for name in filtering.names}
+    return {name: filtering.status(name, place) for name in filtering.names if name != "VolumeRestrictions"}
 
 
 def without_and_with(store, row, supposed):

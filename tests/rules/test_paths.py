@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.scenes import cluster, policy
+from rules.scenes import ZONE, cluster, policy
 from rules.test_classes import RULES, VARIABLES
 from stowplan.plugins import cel_rule
 from stowplan.plugins.cel_rule import columns, rows
@@ -41,6 +41,13 @@ MORE = (
     {"score": 'node.labels.pool == "x" ? node.free.cpu : 1.5 * variables.busy'},
     {"score": "int(node.free.cpu) / (int(node.requested.cpu) - 1)"},
     {"score": "node.free.memory"},
+    {"score": f'node.domain("{ZONE}").nodes + cluster.nodes + cluster.pods({{"app": "a"}})'},
+    {"score": 'node.domain("pool").pods({"app": pod.labels.app}, ["default", "web"]) * 2'},
+    {"score": 'node.domain("pool").requested.cpu + cluster.allocatable["memory"] / 1000000.0', "weight": 0.1},
+    {"filter": 'node.domain("pool").value == "x"'},
+    {"filter": "node.domain(node.labels.pool).nodes > 0"},
+    {"filter": 'node.domain("pool").free.cpu > 1.0 && node.free.cpu > 0.5'},
+    {"filter": 'node.labels.pool == "x" ? node.domain("pool").nodes > 1 : cluster.free.cpu > 2.0'},
     {"score": 'node.labels[?"pool"].orValue("") == "x" ? 10 : 0', "weight": 0.5},
 )
 ALL = (*RULES, *MORE)
@@ -76,15 +83,15 @@ def test_paths_agree(data):
     for index, rule in enumerate(ALL):
         plugin = compiled(index)
         found = []
-        for some in (-1, 10**9):
+        # in columns; by distinct rows; row by row, with answers remembered
+        for in_columns, some in ((True, -1), (False, -1), (False, 10**9)):
             with pytest.MonkeyPatch.context() as patch:
-                for module in (cel_rule, rows):
-                    patch.setattr(module, "SOME", some)
+                patch.setattr(cel_rule, "SOME", some)
+                patch.setattr(rows, "SOME", some)
+                patch.setattr(rows, "FEW", some)
+                if not in_columns:
+                    patch.setattr(cel_rule, "suits", lambda _: False)
                 found.append(outcome(plugin, plugin.asks(pod, None, view), view))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cel_rule, "SOME", 10**9)
-            patch.setattr(rows, "SOME", -1)
-            found.append(outcome(plugin, plugin.asks(pod, None, view), view))
         assert found[0] == found[1] == found[2], rule
         single = [outcome(plugin, plugin.asks(pod, None, view), view.rows(np.array([row]))) for row in range(view.size)]
         assert [scores[0] for _, scores in single] == found[0][1] if found[0][1] is not None else True

@@ -71,6 +71,9 @@ NOW = 1767225600.0 + 3600  # an hour after the node was made
         'quantity(node.status.allocatable["cpu"]).isLessThan(quantity(node.status.capacity["cpu"]))',
         'node.status.conditions.exists(c, c.type == "Ready" && c.lastHeartbeatTime > node.metadata.creationTimestamp)',
         'semver(node.status.nodeInfo.kubeletVersion, true).isGreaterThan(semver("1.30.0"))',
+        "has(node.spec) && !has(node.status.config) && !has(node.status.nodeInfo.bootID)",
+        'has(node.status.nodeInfo) && node.status.nodeInfo.?bootID.orValue("none") == "none"',
+        "node.status.?config.?active.hasValue() == false && !has(pod.status.phase)",
         'has(node.status.nodeInfo) && !has(node.status.phase) && node.status.?phase.orValue("none") == "none"',
         # the pod
         'pod.name == "p" && pod.namespace == "default" && pod.labels.app == "w" && pod.annotations.note == "n"',
@@ -110,6 +113,20 @@ def test_scores_that_have_no_value_are_zero_or_reject():
     assert scored(text, 'int(node.labels["w"])') == {"b": 3, "c": 0}
     assert scored(text, 'int(node.labels["w"])', onError="Reject") == {"b": 3}
     assert scored(text, "0.0 / 0.0") == {"b": 0, "c": 0}
+
+
+def test_errors_are_told_whatever_they_lead_to():
+    text = "node b labels=w=3\nnode c labels=w=x\nnode d\npod p"
+    rules = (
+        {"name": "s", "score": 'int(node.labels["w"])'},
+        {"name": "f", "filter": 'int(node.labels["w"]) > 0', "onError": "Admit"},
+        {"name": "g", "filter": "true"},
+    )
+    found = explained(policy(*rules), cluster(text))
+    assert found["feasible"] == ["b", "c", "d"]
+    assert {rule: set(nodes) for rule, nodes in found["ruleErrors"].items()} == {"s": {"c", "d"}, "f": {"c", "d"}}
+    assert found["ruleErrors"]["s"]["d"] == "no such key: w"
+    assert found["ruleErrors"]["f"] == found["ruleErrors"]["s"]
 
 
 def test_a_heartbeat_counts_only_for_rules_that_read_it():

@@ -145,6 +145,8 @@ def _constants(cells: Sequence[Cell]) -> Hashable:
         if isinstance(cell, Const):
             value = cell.value
             plain = value if type(value) in (list, tuple) and len(value) <= _SHORT else (value,)
+            if type(value) is dict and len(value) <= _SHORT:
+                plain = (*value.keys(), *value.values())
             if not all(type(part) in _TAGGED for part in plain):
                 return object()
             parts.append((index, type(value), repr(value)))

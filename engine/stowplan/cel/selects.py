@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from stowplan.cel.device import CelCompileError, CelRuntimeError, device, matches
-from stowplan.cel.device import Device as Candidate
 from stowplan.objects import Device
 from stowplan.state.devices import SelectorError
+
+if TYPE_CHECKING:
+    from stowplan.cel.device import Device as Candidate
 
 _views: WeakKeyDictionary[Device, Candidate] = WeakKeyDictionary()
 
 
 def selects(expression: str, fact: Device) -> bool:
     """Whether a CEL selector takes a device. SelectorError with upstream's text where that cannot be said."""
+    from stowplan.cel.device import CelCompileError, CelRuntimeError, device, matches  # noqa: PLC0415 - most clusters have no devices
+
     try:
         view = _views.get(fact)
         if view is None:

@@ -1,4 +1,4 @@
-"""What rules in audit would have done, for explanations and simulations."""
+"""What rules in audit would have done, and where rules have no value, for explanations and simulations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
 from stowplan.loop.simulate import Simulation
-from stowplan.policy.audit import audits
+from stowplan.policy.audit import audits, rule_errors
 from stowplan.policy.compile import Profile
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
@@ -29,6 +29,22 @@ def audited(page: Page, profile: Profile, found: Attempt, store: Store) -> None:
         for reason, mask in audit.rejections.items():
             rows = mask.nonzero()[0].tolist()
             table.add(audit.rule, len(rows), reason.text, some(sorted(store.nodes[row].name for row in rows), NAMES))
+    page.table(table)
+
+
+def failed(page: Page, profile: Profile, found: Attempt, store: Store) -> None:
+    """Where rules have no value, and what that leads to."""
+    answers = rule_errors(profile, store, found)
+    if not answers:
+        return
+    page.heading("RULES WITHOUT A VALUE")
+    table = Table(["RULE", "FAILED ON", "ERROR", "SO IT", "NODES"], right=frozenset({1}))
+    for rule, texts in answers.items():
+        rejects = found.filtering is not None and rule in found.filtering.rejected and bool(found.filtering.rejected[rule].any())
+        effect = "rejects" if rejects else "counts as 0" if profile.plugins[rule].scores else "lets pass"
+        everyone = found.feasible if profile.plugins[rule].scores else store.nodes
+        for text, rows in texts.items():
+            table.add(rule, f"{len(rows)} of {len(everyone)}", text, effect, some(sorted(store.nodes[row].name for row in rows.tolist()), NAMES))
     page.table(table)
 
 

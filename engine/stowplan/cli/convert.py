@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +32,7 @@ def command(paths: tuple[str, ...], target: str, write: bool) -> int:
       stowplan convert old.yaml > new.yaml
       stowplan convert --write configs/
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
-    from stowplan.edge.configurations import STANDARD_INPUT, sources
+    from stowplan.edge.configurations import STANDARD_INPUT, sources, write_whole
     from stowplan.text import Diagnostic, render
 
     if write and STANDARD_INPUT in paths:
@@ -54,7 +53,7 @@ def command(paths: tuple[str, ...], target: str, write: bool) -> int:
         _tell(source.name, converted.told)
         code = code or _judge(source.name, converted.text)
         if write and converted.text != source.text:
-            Path(source.name).write_bytes(converted.text.encode())
+            write_whole(source.name, converted.text.encode())
         if not converted.told:
             click.echo(f"{source.name}: nothing to convert", err=True)
         texts.append(converted.text if converted.text.endswith("\n") else f"{converted.text}\n")

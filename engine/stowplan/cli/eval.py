@@ -11,11 +11,16 @@ from stowplan.cli.options import inputs
 
 if TYPE_CHECKING:
     from stowplan.cli.inputs import Inputs
+    from stowplan.cli.output import Page
     from stowplan.objects import Pod
     from stowplan.policy.tryout import Tried, Tryout
 
 ROWS = 50
 """Nodes that are shown unless all are asked for."""
+MOST_VALUES = 10
+LONGEST = 160
+"""Characters of a value that are shown unless all are asked for."""
+DIGITS = 6
 
 
 @click.command("eval")
@@ -83,13 +88,16 @@ def _pod(loaded: Inputs, name: str | None, found: Tryout) -> Pod:
 
 def _remark(found: Tryout, loaded: Inputs) -> None:
     """What is strange about the expression, on standard error."""
-    from stowplan.policy.rule_lints import lints, unknown_labels
+    from stowplan.policy.guards import NONE, unguarded
+    from stowplan.policy.rule_lints import lints, missing, unknown_labels
     from stowplan.text import Diagnostic, Span, render
 
     program = found.expressions.value
+    reads = unguarded(program.checked, NONE, {})
+    remarks = [*lints(program), *(missing(node, place, "the expression then has no value") for _, node, place in reads)]
     strange = [
         Diagnostic(lint.code, lint.severity, lint.message, Span(program.source, lint.start, lint.end), "", (lint.note,))
-        for lint in lints(program)
+        for lint in remarks
     ]
     for diagnostic in [*strange, *unknown_labels(found.expressions, loaded.store)]:
         click.echo(render(diagnostic), err=True)
@@ -106,7 +114,7 @@ def _document(expression: str, found: Tryout, tried: list[Tried]) -> dict[str, A
 
     answer: dict[str, Any] = {"apiVersion": "stowplan.io/v1alpha1", "kind": "Evaluation", "expression": expression}
     answer["type"] = str(found.type)
-    answer["reads"] = sorted({column.family for column in found.expressions.reading.columns})
+    answer["reads"] = list(found.expressions.reading.members)
     answer["values"] = [
         ({} if one.node is None else {"node": one.node})
         | ({"error": one.value.message} if _failed(one) else {"value": shown(one.value)})
@@ -118,35 +126,61 @@ def _document(expression: str, found: Tryout, tried: list[Tried]) -> dict[str, A
 
 def _show(found: Tryout, tried: list[Tried], how: str, *, wide: bool) -> None:
     from stowplan.cli.output import Page
-    from stowplan.cli.tables import Table
 
     page = Page()
     failed = sum(map(_failed, tried))
-    reads = sorted({column.family for column in found.expressions.reading.columns})
-    about = f"{len(tried)} nodes" if tried[:1] and tried[0].node is not None else "does not depend on the node"
+    reads = found.expressions.reading.members
+    of_node = bool(tried) and tried[0].node is not None
+    about = f"{len(tried)} nodes" if of_node else "does not depend on the node"
     page.line(
         f"{found.type}; {about}; {failed} errors; cost at most {max((one.cost for one in tried), default=0)} a node", bold=True
     )
-    page.line(f"evaluated by {how}")
+    page.line(f"evaluated {how if how.startswith('once') else f'by {how}'}")
     if reads:
         page.line(f"reads of the node: {', '.join(reads)}")
-    values = Counter(_text(one) for one in tried)
-    page.heading("VALUES")
-    table = Table(["COUNT", "VALUE"], right=frozenset({0}))
-    for text, count in values.most_common(None if wide else 10):
-        table.add(count, text)
-    page.table(table)
-    if len(values) > 10 and not wide:
-        page.line(f"... and {len(values) - 10} rarer values (-o wide)")
-    if tried and tried[0].node is not None:
-        page.heading("NODES")
-        table = Table(["NODE", "VALUE", "COST"], right=frozenset({2}))
-        for one in tried[: None if wide else ROWS]:
-            table.add(one.node, _text(one), one.cost)
-        page.table(table)
-        if len(tried) > ROWS and not wide:
-            page.line(f"... and {len(tried) - ROWS} more nodes (-o wide)")
+    texts = [_text(one) for one in tried]
+    cut = any(len(text) > LONGEST for text in texts) and not wide
+    _values(page, texts, tried, of_node=of_node, wide=wide)
+    if of_node:
+        _nodes(page, texts, tried, wide=wide)
+    if cut:
+        page.line("long values are cut: -o wide or -o json has all of them")
     page.write()
+
+
+def _values(page: Page, texts: list[str], tried: list[Tried], *, of_node: bool, wide: bool) -> None:
+    """How often each value occurs, unless each occurs once and stands beside its node anyway."""
+    from stowplan.cli.tables import Table
+
+    values = Counter(texts)
+    if of_node and len(values) == len(tried):
+        return
+    page.heading("VALUES" if of_node else "VALUE")
+    table = Table(["COUNT", "VALUE"] if of_node else ["VALUE", "COST"], right=frozenset({0} if of_node else {1}))
+    for text, count in values.most_common(None if wide else MOST_VALUES):
+        if of_node:
+            table.add(count, _cut(text, wide))
+        else:
+            table.add(_cut(text, wide), tried[0].cost)
+    page.table(table)
+    if len(values) > MOST_VALUES and not wide:
+        page.line(f"... and {len(values) - MOST_VALUES} rarer values (-o wide)")
+
+
+def _nodes(page: Page, texts: list[str], tried: list[Tried], *, wide: bool) -> None:
+    from stowplan.cli.tables import Table
+
+    page.heading("NODES")
+    table = Table(["NODE", "VALUE", "COST"], right=frozenset({2}))
+    for one, text in list(zip(tried, texts, strict=True))[: None if wide else ROWS]:
+        table.add(one.node, _cut(text, wide), one.cost)
+    page.table(table)
+    if len(tried) > ROWS and not wide:
+        page.line(f"... and {len(tried) - ROWS} more nodes (-o wide)")
+
+
+def _cut(text: str, wide: bool) -> str:
+    return text if wide or len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
 
 
 def _text(one: Tried) -> str:
@@ -154,4 +188,15 @@ def _text(one: Tried) -> str:
 
     from stowplan.policy.tryout import shown
 
-    return f"error: {one.value.message}" if _failed(one) else json.dumps(shown(one.value), ensure_ascii=False)
+    return f"error: {one.value.message}" if _failed(one) else json.dumps(_rounded(shown(one.value)), ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    """The value with its doubles as precise as anyone reads them: 6 digits after the point, of small ones 6 in all."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if not isinstance(value, float):
+        return value
+    return round(value, DIGITS) if abs(value) >= 0.001 else float(f"{value:.{DIGITS}g}")

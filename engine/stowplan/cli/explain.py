@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from stowplan.cli.options import inputs
-
-if TYPE_CHECKING:
-    from stowplan.cli.inputs import Inputs
-    from stowplan.cli.pods import Subject
 
 
 @click.command("explain")
@@ -25,8 +19,8 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
 ) -> int:
     """Judge a pod on every node: the verdict, what decided it and by how much, and what would flip it.
 
-    A pod that runs already is judged as if it were pending. A name without its namespace will do if it is unique. Exits
-    with 1 if a pod does not fit.
+    A pod that runs already is judged as if it were pending, one that is gated as if it were not. A name without its namespace
+    will do if it is unique. Exits with 1 if a pod that is tried does not fit.
 
     \b
       stowplan explain --cluster dump.json web/api-7d9
@@ -41,33 +35,11 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
     notify(loaded)
     if form in ("json", "yaml"):
         from stowplan.cli.output import document
+        from stowplan.policy.explain import explain
 
-        content = _document(loaded, subjects)
+        content = explain(loaded.policy, loaded.store, [subject.pod.key for subject in subjects]).to_json(analysis=True)
         document(content, form)
         return int(any("skipped" not in pod and not pod.get("best") for pod in content["pods"]))
     from stowplan.cli.explained import View, show
 
     return show(loaded.policy, loaded.store, subjects, View(form == "wide", all_nodes, top))
-
-
-def _document(loaded: Inputs, subjects: list[Subject]) -> dict[str, Any]:
-    """The explanation of each pod, one after the other; `boundTo` marks those that run and were judged anew.
-
-    `details` has what lies behind the rejections, by plugin.
-    """
-    from stowplan.cli.pods import pending
-    from stowplan.policy.attempt import attempt
-    from stowplan.policy.details import details
-    from stowplan.policy.explain import attempt_json, explain
-    from stowplan.policy.extenders import left_out_json
-
-    judged = []
-    answer: dict[str, Any] = explain(loaded.policy, loaded.store, ()).to_json()
-    for subject in subjects:
-        with pending(loaded.store, subject):
-            found = attempt(loaded.policy, loaded.store, loaded.store.pending[subject.pod.key])
-            pod = attempt_json(found, loaded.store)
-            more = details(loaded.policy, loaded.store, found)
-        judged += [found.pod] if found.skipped is None else []
-        answer["pods"].append(pod | ({"details": more} if more else {}) | ({"boundTo": subject.node} if subject.node else {}))
-    return answer | left_out_json(loaded.policy, judged)

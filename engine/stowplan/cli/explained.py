@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stowplan.cli.audited import audited
+from stowplan.cli.audited import audited, failed
 from stowplan.cli.output import Page
-from stowplan.cli.pods import Subject, pending
 from stowplan.cli.rejected import all_nodes, behind, rejections
 from stowplan.cli.scored import notes, requests, scores
 from stowplan.cli.unasked import unasked
@@ -18,8 +17,10 @@ from stowplan.policy.details import details
 from stowplan.policy.evaluate import points
 from stowplan.policy.flip import Margin, margin, ranking, request_flips, weight_flips, written
 from stowplan.policy.nominated import Attempt
-from stowplan.policy.unmet import LOOKED_AT, cheapest
+from stowplan.policy.subjects import Subject, pending
+from stowplan.policy.unmet import LOOKED_AT, Unmet, cheapest, remedies
 from stowplan.state import Store
+from stowplan.text import counted
 
 SHOWN = 3
 """Ways to flip a decision that are shown unless all are asked for."""
@@ -72,7 +73,10 @@ def show(policy: Policy, store: Store, subjects: Sequence[Subject], view: View) 
 def _explain(page: Page, case: Case, view: View) -> None:
     if case.found.skipped is not None:
         _skipped(page, case)
-        return
+        if case.found.skipped != "gated":
+            return
+        page.line("What follows judges it as if it were not gated.")
+        case = replace(case, found=attempt(case.policy, case.store, case.found.pod, gated=False))
     profile = case.policy.profiles[case.found.profile]
     if case.subject.node is not None:
         page.line(f"{case.found.pod.key} runs on {case.subject.node}: that was decided before.", bold=True)
@@ -85,6 +89,7 @@ def _explain(page: Page, case: Case, view: View) -> None:
         scores(page, profile, case.found, case.store, view.top)
     rejections(page, case.found, case.store, wide=view.wide)
     behind(page, details(case.policy, case.store, case.found), wide=view.wide)
+    failed(page, profile, case.found, case.store)
     audited(page, profile, case.found, case.store)
     if view.all_nodes:
         all_nodes(page, case.found, case.store, wide=view.wide)
@@ -212,13 +217,22 @@ def _flips(page: Page, case: Case, view: View) -> None:
 
 
 def _unmet(page: Page, case: Case, view: View) -> None:
-    ways = cheapest(case.store, case.found)
-    if not ways:
+    ways, general = cheapest(case.store, case.found), list(remedies(case.store, case.found))
+    if not ways and not general:
         return
     page.heading("WHAT WOULD MAKE IT FIT, CHEAPEST FIRST")
-    for way in ways[: None if view.wide else SHOWN]:
-        others = "others" if len(case.found.infeasible) > LOOKED_AT else f"{len(way.nodes) - NODES} more"
-        more = f" (and {others})" if len(way.nodes) > NODES else ""
-        page.line(f"  {', '.join(way.nodes[:NODES])}{more}: {'; '.join(way.needs)}")
-    if len(ways) > SHOWN and not view.wide:
-        page.line(f"  ... and {len(ways) - SHOWN} dearer ways (-o wide)")
+    for line in general:
+        page.line(f"  {line}")
+    possible = [way for way in ways if way.possible]
+    for way in possible[: None if view.wide else SHOWN]:
+        page.line(f"  {_nodes(case, way)}: {'; '.join(way.needs)}")
+    if len(possible) > SHOWN and not view.wide:
+        page.line(f"  ... and {counted(len(possible) - SHOWN, 'dearer way')} (-o wide)")
+    for way in ways:
+        if not way.possible:
+            page.line(f"  cannot fit on {_nodes(case, way)}: {'; '.join(way.needs)}")
+
+
+def _nodes(case: Case, way: Unmet) -> str:
+    others = "others" if len(case.found.infeasible) > LOOKED_AT else f"{len(way.nodes) - NODES} more"
+    return ", ".join(way.nodes[:NODES]) + (f" (and {others})" if len(way.nodes) > NODES else "")

@@ -33,11 +33,14 @@ def load(policy: str | None, clusters: Sequence[str], keep: Sequence[str] = ()) 
 
     Raises PolicyError and ClusterError.
     """
+    if policy == "" or "" in clusters:
+        raise click.UsageError("an empty path: is a variable of your script not set?")
     # linear algebra threads are never used here, and starting them takes longer than a small command
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from stowplan.edge.configurations import read_policy
     from stowplan.edge.load import load_policy, read_cluster
 
-    compiled = load_policy(policy)
+    compiled = load_policy() if policy is None else read_policy(policy)
     with Bar("reading the cluster", _bytes(clusters)) as bar:
         store, report = read_cluster(clusters, bar.advance, keep)
     context = click.get_current_context(silent=True)

@@ -1,11 +1,12 @@
 """Entry point of `stowplan` and `kubectl-stowplan`: finds the verb, and turns failures into exit codes.
 
-0 fine, 1 some pod does not fit, 2 wrong usage, 3 unreadable input, 4 internal error. Verbs are imported when they are
-called, and they import the engine when they run.
+0 fine, 1 some pod does not fit (or a finding, or a failed test), 2 wrong usage, 3 unreadable input or unwritable output, 4
+internal error. Verbs are imported when they are called, and they import the engine when they run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -33,6 +34,16 @@ class Verbs(click.Group):
         command: click.Command = importlib.import_module(f"stowplan.cli.{cmd_name}").command
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], VERBS, 1)
+            ctx.fail(
+                f"there is no command {args[0]}" + (f"; did you mean {near[0]}?" if near else f"; commands: {', '.join(VERBS)}")
+            )
+        return super().resolve_command(ctx, args)
+
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stowplan", message="%(prog)s %(version)s")
@@ -40,17 +51,21 @@ def stowplan() -> None:
     """Why a pod goes to a node, and where pending pods would go, from a cluster dump and a scheduler configuration.
 
     \b
-      kubectl get nodes,pods,services,namespaces -A -o json > dump.json
+      kubectl get nodes,pods,services,replicasets,statefulsets,namespaces,priorityclasses -A -o json > dump.json
       stowplan simulate --cluster dump.json
       stowplan explain --cluster dump.json web/api-7d9
 
-    Exit codes: 0 fine, 1 some pod does not fit, 2 wrong usage, 3 unreadable input, 4 internal error.
+    Exit codes: 0 fine, 1 some pod does not fit (or a finding, or a failed test), 2 wrong usage, 3 unreadable input, 4 internal
+    error.
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     gc.set_threshold(200_000)  # imports and facts are many objects and no cycles: the collector would only look at them
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal's encoding does not
@@ -60,6 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
         code = BROKEN_PIPE
+    except OSError as error:
+        code = _unwritable(error)
     sys.exit(code)
 
 
@@ -78,8 +95,20 @@ def run(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         raise
+    except OSError as error:
+        return _unwritable(error)
     except Exception as error:  # noqa: BLE001 - the last resort
         return _failed(error)
+
+
+def _unwritable(error: OSError) -> int:
+    """Report a file or standard output that cannot be written; what cannot be read has findings instead."""
+    with contextlib.suppress(OSError):
+        click.echo(f"Error: cannot write {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
+    return UNREADABLE
 
 
 def _failed(error: Exception) -> int:

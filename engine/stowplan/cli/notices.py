@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
+from stowplan.cli.output import columns, wrapped
 from stowplan.cli.tables import printable
 
 if TYPE_CHECKING:
@@ -19,10 +21,26 @@ ALIKE = 3
 
 
 def notify(inputs: Inputs) -> None:
-    """Tell what was odd about the policy and the dump."""
-    strange = [*_findings(inputs.policy.warnings), *_findings(_rules(inputs)), *_findings(inputs.report.warnings)]
+    """Tell what was odd about the policy and the dump; remarks are for those who validate a policy."""
+    from stowplan.text import Severity
+
+    strange = [
+        *_findings(finding for finding in inputs.policy.warnings if finding.severity is not Severity.INFO),
+        *_findings(_rules(inputs)),
+        *_findings(inputs.report.warnings),
+        *_findings(_lacking(inputs)),
+    ]
+    width = columns() if sys.stderr.isatty() else None
     for text in [*strange, *_skipped(inputs)]:
-        click.echo(printable(text), err=True)
+        click.echo("\n".join(wrapped(printable(text), width)), err=True)
+
+
+def _lacking(inputs: Inputs) -> Iterable[Diagnostic]:
+    """Kinds that the dump should hold and does not."""
+    from stowplan.policy.incomplete import lacks
+    from stowplan.text import Code, Diagnostic, Severity
+
+    return [Diagnostic(Code.INCOMPLETE, Severity.WARNING, str(lack)) for lack in lacks(inputs.store)]
 
 
 def _rules(inputs: Inputs) -> Iterable[Diagnostic]:
@@ -52,7 +70,9 @@ def _findings(diagnostics: Iterable[Diagnostic]) -> Iterable[str]:
 
 
 def _skipped(inputs: Inputs) -> Iterable[str]:
+    from stowplan.text import counted
+
     skipped = inputs.report.skipped
     if skipped:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(skipped.items()))
-        yield f"note: left out {skipped.total()} objects of kinds that scheduling does not read: {kinds}"
+        yield f"note: left out {counted(skipped.total(), 'object')} of kinds that scheduling does not read: {kinds}"

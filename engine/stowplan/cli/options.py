@@ -9,6 +9,8 @@ import click
 
 Command = Callable[..., Any]
 
+KINDS = "nodes,pods,services,replicasets,statefulsets,namespaces,priorityclasses"
+"""What every dump should hold, as kubectl takes it."""
 FORMATS = ("table", "wide", "json", "yaml")
 NOW = "stowplan.now"
 """Where a click context keeps the moment that `--now` names, in epoch seconds."""
@@ -38,7 +40,7 @@ _OPTIONS = (
         metavar="PATH",
         multiple=True,
         required=True,
-        help="What `kubectl get nodes,pods,... -A -o json` (or yaml) prints: a file, a folder, or - (standard input). Repeatable.",
+        help=f"What `kubectl get {KINDS} -A -o json` (or yaml) prints: a file, a folder, or - (standard input). Repeatable.",
     ),
     click.option(
         "--now",

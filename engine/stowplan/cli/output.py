@@ -10,6 +10,8 @@ import click
 
 from stowplan.cli.tables import Table, aligned, cells, drawn, printable
 
+NARROWEST = 20
+"""Columns that wrapped text gets at least."""
 DRAWN_ROWS = 500
 """Longer tables are aligned without rich, which takes a millisecond for a few rows."""
 
@@ -19,15 +21,15 @@ class Page:
 
     def __init__(self) -> None:
         self.terminal = sys.stdout.isatty()
-        self.width = _columns() if self.terminal else None
+        self.width = columns() if self.terminal else None
         """columns of the terminal; None: no limit"""
         self._colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._lines: list[str] = []
 
     def line(self, text: str = "", **style: Any) -> None:
-        """A line of its own, in click's styles (`bold`, `fg`) where colours are welcome."""
-        shown = printable(text)
-        self._lines.append(click.style(shown, **style) if style and self._colour else shown)
+        """A line of its own, in click's styles (`bold`, `fg`) where colours are welcome; wrapped if it is too long."""
+        for shown in wrapped(printable(text), self.width):
+            self._lines.append(click.style(shown, **style) if style and self._colour else shown)
 
     def heading(self, text: str) -> None:
         """An empty line, and a line that names what follows."""
@@ -50,7 +52,25 @@ class Page:
         click.echo("\n".join(self._lines), color=self._colour)
 
 
-def _columns() -> int:
+def wrapped(text: str, width: int | None) -> list[str]:
+    """The lines of a sentence on a terminal, broken between words and indented below its start; words are never cut."""
+    if width is None or cells(text) <= width:
+        return [text]
+    import textwrap
+
+    start = text[: len(text) - len(text.lstrip())]
+    return textwrap.wrap(
+        text.strip(),
+        max(width, len(start) + NARROWEST),
+        initial_indent=start,
+        subsequent_indent=f"{start}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def columns() -> int:
+    """Width of the terminal."""
     import shutil
 
     return shutil.get_terminal_size().columns
@@ -58,10 +78,11 @@ def _columns() -> int:
 
 def document(content: Any, form: str) -> None:
     """Print JSON or YAML; members keep their order."""
+    unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")  # else escapes of the format itself
     if form == "json":
         import json
 
-        json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
+        json.dump(content, sys.stdout, indent=2, ensure_ascii=not unicode)
         sys.stdout.write("\n")
         return
     import yaml
@@ -70,4 +91,4 @@ def document(content: Any, form: str) -> None:
         def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
             return True
 
-    yaml.dump(content, sys.stdout, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    yaml.dump(content, sys.stdout, Dumper=Dumper, sort_keys=False, allow_unicode=unicode, width=10_000)

@@ -1,83 +1,27 @@
-"""Finds the pods that a command names, and lets one that runs be judged as if it were pending."""
+"""Finds the pods that a command names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from stowplan.objects import Pod
+    from stowplan.policy.subjects import Subject
     from stowplan.state import Store
 
-NEAR = 5
-"""Most names that are suggested."""
-COMPARED = 5000
-"""Most names that are compared letter by letter."""
 
-
-class UnknownPodError(click.ClickException):
+class PodError(click.ClickException):
     """No pod, or more than one, has the name that was given."""
 
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A pod that is asked about, and the node it sits on, if any."""
-
-    pod: Pod
-    node: str | None
-
-
 def find(store: Store, name: str) -> Subject:
-    """The pod called `namespace/name`, or just `name` where that is unique. Raises UnknownPodError with near names."""
-    known = _subjects(store)
-    keys = sorted(key for key in known if name in (key, key.partition("/")[2]))
-    if len(keys) == 1:
-        return known[keys[0]]
-    if keys:
-        raise UnknownPodError(f"{len(keys)} pods are called {name}, which one: {', '.join(keys)}?")
-    near = _near(name, sorted(known))
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
-    raise UnknownPodError(f"there is no pod {name} among {len(known)} (those that have finished are not kept){hint}")
+    """The pod called `namespace/name`, or just `name` where that is unique; a name that is wrong is wrong usage."""
+    from stowplan.policy import subjects
 
-
-def _subjects(store: Store) -> dict[str, Subject]:
-    """All pods by key."""
-    known = {key: Subject(pod, None) for key, pod in store.pending.items()}
-    for node, seats in zip(store.nodes, store.seats, strict=True):
-        known |= {key: Subject(pod, node.name) for key, pod in seats.items()}
-    for name, strays in store.strays.items():
-        known |= {key: Subject(pod, name) for key, pod in strays.items()}
-    return known
-
-
-def _near(name: str, keys: list[str]) -> list[str]:
-    """Keys that hold the name, or look like it."""
-    short = name.rpartition("/")[2]
-    holding = [key for key in keys if short and short in key][:NEAR]
-    if holding or len(keys) > COMPARED:
-        return holding
-    import difflib
-
-    if "/" in name:
-        return difflib.get_close_matches(name, keys, NEAR)
-    names = {key.partition("/")[2]: key for key in keys}
-    return [names[match] for match in difflib.get_close_matches(name, names, NEAR)]
-
-
-@contextmanager
-def pending(store: Store, subject: Subject) -> Iterator[None]:
-    """The cluster with the pod waiting instead of running; it is put back afterwards."""
-    if subject.node is None:
-        yield
-        return
-    store.set_pod(replace(subject.pod, node_name="", nominated_node=""))
     try:
-        yield
-    finally:
-        store.set_pod(subject.pod)
+        return subjects.find(store, name)
+    except subjects.UnknownPodError as error:
+        raise PodError(str(error)) from None

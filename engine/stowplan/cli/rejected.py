@@ -10,7 +10,7 @@ from stowplan.policy.decision import Status
 from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
-from stowplan.text import some
+from stowplan.text import counted, some
 
 REASONS = 6
 """Reasons that are shown unless all are asked for: what follows should still be on the first screen."""
@@ -35,7 +35,7 @@ def rejections(page: Page, found: Attempt, store: Store, *, wide: bool) -> None:
         table.add(len(nodes), reason, plugin, some(sorted(nodes), None if wide else NAMES))
     page.table(table)
     if len(ordered) > REASONS and not wide:
-        page.line(f"... and {len(ordered) - REASONS} rarer reasons (-o wide)")
+        page.line(f"... and {counted(len(ordered) - REASONS, 'rarer reason')} (-o wide)")
 
 
 def behind(page: Page, details: Mapping[str, Sequence[str]], *, wide: bool) -> None:

@@ -252,6 +252,11 @@ TEXTS: dict[Code, Text] = {
     Code.UNKNOWN_LABEL: Text(
         "a label that no node has", "The expression reads a label that 0 nodes of the cluster carry.", "Correct the key."
     ),
+    Code.FAILING: Text(
+        "a rule that fails here",
+        "On the given cluster the expression has an error for some nodes, which then count as onError says: a score as 0.",
+        "Correct the expression, or say what is meant where something is missing; `stowplan eval` shows it node by node.",
+    ),
     Code.SMALL_SHARE: Text(
         "a score that hardly counts",
         "The plugin can add so little to the total that the others nearly always decide.",
@@ -274,5 +279,11 @@ TEXTS: dict[Code, Text] = {
     ),
     Code.MISSING_NODE: Text(
         "nodes that are missing", "Pods are bound to nodes that the cluster dump does not hold.", "Dump nodes and pods together."
+    ),
+    Code.INCOMPLETE: Text(
+        "kinds that the dump lacks",
+        "Decisions depend on objects of other kinds too: without Services and ReplicaSets nothing is spread by default, without"
+        " PersistentVolumeClaims pods with volumes fit nowhere, without PriorityClasses priorities are unknown.",
+        "Name the kinds that the message names in `kubectl get`, too.",
     ),
 }

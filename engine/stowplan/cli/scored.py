@@ -20,34 +20,42 @@ TOP = 3
 
 
 def scores(page: Page, profile: Profile, found: Attempt, store: Store, top: int | None) -> None:
-    """Raw / normalised / weighted score of the best nodes, in as many tables as the width demands; one if `top` is open."""
+    """Raw / normalised / weighted score of the best nodes, in as many tables as the width demands.
+
+    With `top` open it is one table, of the weighted scores alone if that makes room for the runner-up, who is never left out.
+    """
     order = ranking(found)[: top or TOP].tolist()
     scoring = found.scoring
     if scoring is None or not order:
         return
     names = [store.nodes[int(found.feasible[place])].name for place in order]
     labels = [name for name in profile.points["score"] if name in scoring.scores or scoring.skipped.get(name)]
-    columns = [_column(name, scoring, labels, place) for name, place in zip(names, order, strict=True)]
     weights = [f"x{scoring.scores[label].weight}" if label in scoring.scores else "" for label in labels]
-    page.heading("SCORES: RAW, NORMALISED, WEIGHTED")
-    for start, end in _blocks(page.width, max(map(len, labels), default=0), [max(map(cells, column)) for column in columns]):
+    for short in (False, True, False):  # back to everything if nothing helps
+        columns = [_column(name, scoring, labels, place, short=short) for name, place in zip(names, order, strict=True)]
+        blocks = list(_blocks(page.width, max(map(len, labels), default=0), [max(map(cells, column)) for column in columns]))
+        if top is not None or len(blocks) == 1 or blocks[0][1] > 1:
+            break
+    page.heading("SCORES: WEIGHTED" if short else "SCORES: RAW, NORMALISED, WEIGHTED")
+    for start, end in blocks:
         table = Table(
             ["PLUGIN", "WEIGHT", *(column[0] for column in columns[start:end])], right=frozenset(range(1, 2 + end - start))
         )
         for place, (label, weight) in enumerate(zip([*labels, "TOTAL"], [*weights, ""], strict=True)):
             table.add(label, weight, *(column[place + 1] for column in columns[start:end]))
         page.table(table)
-        if top is None:
+        if top is None and end > 1:
             break
         if end < len(columns):
             page.line()
 
 
-def _column(node: str, scoring: Scoring, labels: Sequence[str], place: int) -> list[str]:
+def _column(node: str, scoring: Scoring, labels: Sequence[str], place: int, *, short: bool) -> list[str]:
     """Header, a cell for each plugin, and the total of one node."""
-    numbers = [_numbers(scoring.scores[label], place, scoring.scale) if label in scoring.scores else None for label in labels]
-    widths = [max((len(str(row[i])) for row in numbers if row is not None), default=1) for i in range(3)]
-    shown = ["skipped" if row is None else " ".join(f"{n:>{w}}" for n, w in zip(row, widths, strict=True)) for row in numbers]
+    first = 2 if short else 0
+    rows = [_numbers(scoring.scores[label], place, scoring.scale)[first:] if label in scoring.scores else None for label in labels]
+    widths = [max(len(str(n)) for n in numbers) for numbers in zip(*(row for row in rows if row is not None), strict=True)]
+    shown = ["skipped" if row is None else " ".join(f"{n:>{w}}" for n, w in zip(row, widths, strict=True)) for row in rows]
     return [node, *shown, str(points(int(scoring.totals[place]), scoring.scale))]
 
 

@@ -26,7 +26,8 @@ def command(policy: str | None, clusters: tuple[str, ...], form: str, preemption
     Exits with 1 if some pod that was tried does not fit. Nothing is changed anywhere.
 
     \b
-      kubectl get nodes,pods -A -o json | stowplan simulate --cluster -
+      kubectl get nodes,pods,services,replicasets,statefulsets,namespaces,priorityclasses -A -o json |
+        stowplan simulate --cluster -
       stowplan simulate --policy scheduler.yaml --cluster dump.json -o wide
       stowplan simulate --cluster dump.json --preemption apply
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines

@@ -15,7 +15,7 @@ from stowplan.loop.simulate import VICTIMS_FATE, Placement, Simulation
 from stowplan.objects import Pod
 from stowplan.objects import show as quantity
 from stowplan.state import Numbers
-from stowplan.text import some
+from stowplan.text import counted, some
 
 FEW_NODES = 12
 """More nodes than that are not all shown unless asked for."""
@@ -47,13 +47,13 @@ def show(simulation: Simulation, *, wide: bool) -> None:
 
 
 def _summary(simulation: Simulation) -> str:
-    pods, unplaced = len(simulation.placements), len(simulation.unplaced)
-    placed = sum(placement.node is not None for placement in simulation.placements)
+    count = simulation.summary
+    unplaced, left = count["unschedulable"], count["notTried"]
     tail = [f"{unplaced} {'does' if unplaced == 1 else 'do'} not fit"] if unplaced else []
-    tail += [f"{pods - placed - unplaced} not tried"] if pods - placed - unplaced else []
-    evicted = sum(len(placement.evicted) for placement in simulation.placements)
-    tail += [f"{evicted} {'pod' if evicted == 1 else 'pods'} evicted"] if evicted else []
-    return "; ".join([f"{placed} of {pods} pending pods placed on {len(simulation.nodes)} nodes", *tail])
+    tail += [f"{left} not tried"] if left else []
+    tail += [f"{counted(count['evicted'], 'pod')} evicted"] if count["evicted"] else []
+    placed = f"{count['placed']} of {count['pending']} pending pods placed on {counted(count['nodes'], 'node')}"
+    return "; ".join([placed, *tail])
 
 
 def _placements(simulation: Simulation, placed: Sequence[Placement], wide: bool) -> Table:

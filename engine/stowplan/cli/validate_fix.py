@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from stowplan.edge.configurations import write_whole
 from stowplan.policy.check import Checked, Options, check
 from stowplan.text import Code, Edit, Source
 
@@ -23,7 +22,7 @@ def mend(source: Source, checked: Checked, options: Options) -> Checked:
             break
         source, checked, mended = Source(source.name, text), again, mended + len(edits)
     if source.text != original.text:
-        Path(source.name).write_bytes(source.text.encode())
+        write_whole(source.name, source.text.encode())
         click.echo(f"{source.name}: mended in {mended} place{'s' if mended > 1 else ''}", err=True)
     return checked
 

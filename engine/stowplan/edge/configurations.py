@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stowplan.policy.compile import Policy
+    from stowplan.profile import Tree
 
 from stowplan.text import Code, Diagnostic, Severity, Source
 
@@ -44,6 +45,18 @@ def _mentions(text: str) -> bool:
     return bool(_MENTIONED.search(text) or (_LEGACY.search(text) and _RULES.search(text)))
 
 
+def write_whole(path: str, content: bytes) -> None:
+    """Replace a file's content at once: whoever reads it, or is stopped in the middle, has the old or the new one."""
+    target = Path(path).resolve()
+    draft = target.with_name(f".{target.name}.stowplan")
+    try:
+        draft.write_bytes(content)
+        draft.chmod(target.stat().st_mode)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def read_policy(path: str) -> Policy:
     """The policy of a file as people have it: wrapped, of an older version, with plugins of other projects, which are left out.
 
@@ -59,11 +72,25 @@ def read_policy(path: str) -> Policy:
         raise PolicyError([source])
     found, others = unwrap(source)
     first, *more = found
+    dumped = _dumped(first.tree)
+    if dumped:
+        raise PolicyError(
+            [_unreadable(source.name, f"this is a cluster dump (kind {dumped}), which is for --cluster, not --policy")]
+        )
     if not isinstance(first.tree, Table):
         raise PolicyError(first.diagnostics or load(source).warnings)
     policy = load(first.tree, compat=False)
     others += [one.unused() for one in more]
     return replace(policy, warnings=(*first.diagnostics, *others, *policy.warnings))
+
+
+def _dumped(tree: Tree | None) -> str:
+    """The kind of a tree that belongs into a cluster dump, "" for any other."""
+    from stowplan.profile import Leaf, Table
+
+    kind = tree.fields.get("kind") if isinstance(tree, Table) else None
+    name = kind.value if isinstance(kind, Leaf) and isinstance(kind.value, str) else ""
+    return name if name.endswith("List") or name in ("Node", "Pod") else ""
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -83,11 +110,12 @@ def _file(path: str) -> Source | Diagnostic:
 
 def _decoded(name: str, content: bytes) -> Source | Diagnostic:
     if len(content) > LARGEST:
-        return _unreadable(name, f"larger than {LARGEST // 2**20} MiB, which no configuration is")
+        return _unreadable(name, f"larger than {LARGEST // 2**20} MiB: no configuration is, but maybe a dump, for --cluster")
     try:
-        return Source(name, content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _unreadable(name, f"not UTF-8 at byte {error.start}")
+    return Source(name, text) if text.strip() else _unreadable(name, "the input is empty")
 
 
 def _unreadable(name: str, reason: str) -> Diagnostic:

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from stowplan.edge.foreign import foreign
 from stowplan.edge.place import BrokenTextError, Place, Sink, Text
 from stowplan.edge.yaml_dump import read_yaml
 
@@ -52,6 +53,9 @@ def read_dump(stream: BinaryIO, name: str, sink: Sink, progress: Callable[[int],
         return data
 
     first = more(_CHUNK)
+    other = foreign(first)
+    if other is not None:
+        raise BrokenTextError(f"{name}: {other}", None)
     head = _HEAD.match(first)
     if head is None:
         return _Whole(Text(name, _utf8(first + more())), sink).read()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import sys
 import time
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,17 +19,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from stowplan.edge.dump import read_dump
+from stowplan.edge.foreign import unpacked
 from stowplan.edge.place import BrokenTextError, Object, Place
 from stowplan.objects import Fact, Node, ObjectError, Pod, Priorities, PriorityClass, Workload, peek, read, with_object
 from stowplan.state import Store, collector_off
-from stowplan.text import Code, Diagnostic, Severity, render_all
+from stowplan.text import Code, Diagnostic, Severity, render_all, some
 
 if TYPE_CHECKING:
     from stowplan.policy.compile import Policy
 
-SUFFIXES = (".json", ".yaml", ".yml")
+SUFFIXES = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 STANDARD_INPUT = "-"
 _MOST_ERRORS = 20
+_TAKES = "load_cluster takes a path, a List as a dict, or an iterable of Kubernetes objects as dicts"
+_POLICIES = ("KubeSchedulerConfiguration", "SchedulerPolicy")
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 _PRIORITY = re.compile(rb'"priority":\s*-?\d')
 
@@ -50,13 +54,27 @@ class Report:
     warnings: list[Diagnostic] = field(default_factory=list)
 
 
-def load_cluster(objects: Iterable[Mapping[str, Any]]) -> Store:
-    """The cluster that API objects (or lists of them) describe. Raises ClusterError."""
+def load_cluster(source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Store:
+    """The cluster in a dump (its path, or that of a folder), in a list or object as a dict, or in several of those.
+
+    Raises ClusterError.
+    """
+    if isinstance(source, str | Path):
+        return read_cluster([source])[0]
     loader = _Loader()
     with collector_off():
-        for item in objects:
+        for item in _objects(source):
             loader.take_nested(item)
         return loader.finish()[0]
+
+
+def _objects(source: Any) -> Iterator[Object]:
+    """The objects or lists that a caller hands over; one error for what holds anything else."""
+    several = isinstance(source, Iterable) and not isinstance(source, bytes | Mapping)
+    for item in source if several else (source,):
+        if not isinstance(item, bytes | Mapping):
+            raise ClusterError([_error(f"{_TAKES}, not {_show(item)}", Code.WRONG_TYPE)])
+        yield item
 
 
 def read_cluster(
@@ -99,6 +117,8 @@ class _Loader:
         self.classes: list[PriorityClass] = []
         self.waiting: list[tuple[Object, Place | None]] = []
         """pods without a priority: their class may come later"""
+        self.configured: tuple[Place | None, str] | None = None
+        """where a scheduler configuration stands"""
 
     def read_path(self, path: str, progress: Callable[[int], None] | None) -> None:
         try:
@@ -113,7 +133,7 @@ class _Loader:
             self._fail(_input_error(path, error))
 
     def _read_folder(self, folder: str, progress: Callable[[int], None] | None) -> None:
-        files = sorted(path for path in Path(folder).rglob("*") if path.suffix in SUFFIXES and not path.is_dir())
+        files = sorted(path for path in Path(folder).rglob("*") if path.name.endswith(SUFFIXES) and not path.is_dir())
         if not files:
             self._fail(_error(f"{folder}: no *.json, *.yaml or *.yml file in this folder", Code.UNREADABLE))
         for file in files:
@@ -121,10 +141,12 @@ class _Loader:
 
     def _read(self, stream: BinaryIO, name: str, progress: Callable[[int], None] | None) -> None:
         try:
-            if not read_dump(stream, name, self.take, progress):
+            if not read_dump(unpacked(stream), name, self.take, progress):
                 self._fail(_error(f"{name}: the input is empty", Code.EMPTY))
         except BrokenTextError as error:
             self._fail(error.diagnostic)
+        except (EOFError, zlib.error) as error:
+            self._fail(_error(f"{name}: broken gzip data: {error}", Code.UNREADABLE))
 
     def take_nested(self, item: Any) -> None:
         """An object, or all objects of a list."""
@@ -154,9 +176,20 @@ class _Loader:
         if fact is None:
             if isinstance(item, bytes):
                 _check(item)  # nobody has looked at more than its head
-            self.report.skipped[_kind(item)] += 1
+            self._skip(item, place)
         else:
             self._add(self._whole(fact, item), place)
+
+    def _skip(self, item: Object, place: Place | None) -> None:
+        """An object of a kind that is not read, or the API server's answer that there is none."""
+        kind = _kind(item)
+        if kind == "Status":
+            told = msgspec.json.decode(item) if isinstance(item, bytes) else item
+            said = f": {told['message']}" if isinstance(told, Mapping) and told.get("message") else ""
+            self._fail(_error(f"this is no dump but a Status, with which the API server refuses a request{said}", place=place))
+        if kind in _POLICIES:
+            self.configured = (place, "kind")
+        self.report.skipped[kind] += 1
 
     def _whole(self, fact: Fact, item: Object) -> Fact:
         """The fact with its whole object, if somebody wants to keep that."""
@@ -181,28 +214,51 @@ class _Loader:
     def finish(self) -> tuple[Store, Report]:
         """The store, once nothing more comes."""
         priorities = Priorities(self.classes)
+        unknown: dict[str, list[str]] = {}
         for item, place in self.waiting:
             try:
-                fact = read(item, priorities)
+                fact = self._classless(item, priorities, unknown)
             except ObjectError as error:
                 self._fail(_object_error(error, place))
             else:
                 if fact is not None:
                     self._add(self._whole(fact, item), place)
+        for missing, keys in unknown.items():
+            text = f"there is {missing} for {some(keys, 1)}: priority 0 is taken; add priorityclasses to the dump"
+            self.report.warnings.append(_error(text, Code.INCOMPLETE, severity=Severity.WARNING))
         self._look_around()
         self.store.set_now(time.time())
         if self.errors:
             raise ClusterError([*self.errors, *self.report.warnings])
         return self.store, self.report
 
+    def _classless(self, item: Object, priorities: Priorities, unknown: dict[str, list[str]]) -> Fact | None:
+        """A pod without a priority; one whose class is missing is noted in `unknown`."""
+        try:
+            return read(item, priorities)
+        except ObjectError as error:
+            if error.path != "spec.priorityClassName":
+                raise
+            fact = read(item)
+            missing = error.message.rpartition("there is ")[2]
+            unknown.setdefault(missing, []).append(fact.key if isinstance(fact, Pod) else "")
+            return fact
+
     def _look_around(self) -> None:
-        """Warn of what no single object shows."""
+        """Say what no single object shows. Beside errors nothing: what seems to be missing may be what could not be read."""
+        if self.errors:
+            return
+        if self.configured is not None and not self.report.counts:
+            self._fail(
+                _error("a scheduler configuration is no cluster: give it with --policy", Code.OTHER_OBJECT, *self.configured)
+            )
+            return
         for name, pods in sorted(self.store.strays.items()):
             first = min(pods)
             who = f"pod {first} is" if len(pods) == 1 else f"{len(pods)} pods ({first} is one) are"
             self._warn(f"{who} bound to node {name}, which is not there")
-        if not self.store.nodes and not self.errors:  # else they may have been among what could not be read
-            self._warn("there are no nodes")
+        if not self.store.nodes:
+            self._warn("the dump holds no nodes: add nodes")
 
     def _warn(self, text: str) -> None:
         self.report.warnings.append(_error(text, Code.MISSING_NODE, severity=Severity.WARNING))

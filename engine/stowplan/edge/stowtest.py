@@ -19,11 +19,13 @@ from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, PolicyError
 from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
-from stowplan.profile import Items, Leaf, Origin, Tree, decode, parse, plain
+from stowplan.profile import Items, Leaf, Origin, Table, Tree, decode, parse, plain
 from stowplan.state import Store
-from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
+from stowplan.text import Code, Diagnostic, Severity, Source, did_you_mean, has_errors, some
 
 SUFFIX = ".stowtest.yaml"
+SHOWN = 8
+"""Nodes that are named where one is not known."""
 DEFAULT = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -124,6 +126,9 @@ def run_file(path: Path) -> Report:
         report.broken.append(Diagnostic(Code.UNREADABLE, Severity.ERROR, f"{path}: {error}"))
         return report
     tree, found = parse(source)
+    if isinstance(tree, Table) and "tests" not in tree.fields and tree.fields.keys() & {"kind", "profiles"}:
+        report.broken.append(_no_suite(tree))
+        return report
     suite, wrong = decode(Suite, Origin(tree or Leaf(None, None)), tree)
     report.broken += [diagnostic for diagnostic in (*found, *wrong) if diagnostic.is_error]
     if not report.broken and not suite.tests:
@@ -144,6 +149,14 @@ def run_file(path: Path) -> Report:
         else:
             report.results.append(_run(used, suite, test, index))
     return report
+
+
+def _no_suite(tree: Table) -> Diagnostic:
+    """Says what a file is that holds no tests."""
+    kind = plain(tree.fields["kind"]) if "kind" in tree.fields else "configuration"
+    place = Origin(tree, ("kind",) if "kind" in tree.fields else ("profiles",))
+    notes = (f"write a file NAME{SUFFIX} with policy: and tests:", "`stowplan validate` checks a policy itself")
+    return place.diagnostic(Code.OTHER_OBJECT, f"this is a {kind}, not a file of tests", Severity.ERROR, *notes)
 
 
 def record(path: Path) -> int:
@@ -275,6 +288,9 @@ Failure = tuple[tuple[str, ...], str]
 
 
 def _compare(expect: Expectation, judged: Attempt, store: Store) -> Iterator[Failure]:
+    unknown = list(_unknown(expect, store))
+    yield from unknown
+    expect = replace(expect, **{where[0]: getattr(Expectation(), where[0]) for where, _ in unknown})
     names = [node.name for node in store.nodes]
     best = names[int(judged.best[0])] if len(judged.best) else None
     if expect.node and best != expect.node:
@@ -289,7 +305,20 @@ def _compare(expect: Expectation, judged: Attempt, store: Store) -> Iterator[Fai
     if expect.message and expect.message not in (judged.message or ""):
         yield ("message",), f"expected {expect.message!r} in the message, got {judged.message!r}"
     yield from _rejected(plain(expect.rejected) if expect.rejected else {}, judged, store)
-    yield from _scores(plain(expect.score) if expect.score else {}, judged, feasible)
+    yield from _scores(plain(expect.score) if expect.score else {}, judged, feasible, store)
+
+
+def _unknown(expect: Expectation, store: Store) -> Iterator[Failure]:
+    """Expected nodes that the cluster does not have."""
+    for member, nodes in (("node", (expect.node,)), ("feasible", expect.feasible), ("ranking", expect.ranking)):
+        missing = [node for node in nodes or () if node and node not in store.row_of]
+        if missing:
+            yield (member,), _no_node(missing[0], store)
+
+
+def _no_node(name: str, store: Store) -> str:
+    hint = did_you_mean(name, store.row_of) or f"nodes are {some(sorted(store.row_of), SHOWN)}"
+    return f"there is no node {name} in the cluster of the test; {hint}"
 
 
 def _ranking(wanted: tuple[str, ...], judged: Attempt, feasible: list[str]) -> Iterator[Failure]:
@@ -305,7 +334,7 @@ def _rejected(wanted: Mapping[str, Any], judged: Attempt, store: Store) -> Itera
     for node, texts in wanted.items():
         row = store.row_of.get(node)
         if row is None:
-            yield ("rejected", node), f"there is no node {node}"
+            yield ("rejected", node), _no_node(node, store)
             continue
         status = judged.infeasible.get(row)
         said = [] if status is None else [status.plugin, *status.reasons]
@@ -314,7 +343,7 @@ def _rejected(wanted: Mapping[str, Any], judged: Attempt, store: Store) -> Itera
                 yield ("rejected", node), f"expected {node} to be rejected with {text!r}, got {said or 'no rejection'}"
 
 
-def _scores(wanted: Mapping[str, Any], judged: Attempt, feasible: list[str]) -> Iterator[Failure]:
+def _scores(wanted: Mapping[str, Any], judged: Attempt, feasible: list[str], store: Store) -> Iterator[Failure]:
     scores = judged.scoring.scores if judged.scoring else {}
     for plugin, nodes in wanted.items():
         scored = scores.get(plugin)
@@ -322,6 +351,9 @@ def _scores(wanted: Mapping[str, Any], judged: Attempt, feasible: list[str]) -> 
             yield ("score", plugin), f"{plugin} gave no scores"
             continue
         for node, number in nodes.items():
+            if node not in store.row_of:
+                yield ("score", plugin, node), _no_node(node, store)
+                continue
             got = points(int(scored.normalised[feasible.index(node)]), scored.unit) if node in feasible else None
             if got is None or abs(got - number) > 1e-6:
                 yield ("score", plugin, node), f"expected {number}, got {'a node that does not fit' if got is None else got}"
@@ -333,6 +365,9 @@ def _placed(policy: Policy, store: Store, expect: Expectation) -> Iterator[Failu
         placement = found.get(name if "/" in name else f"default/{name}")
         got = None if placement is None else placement.node or ""
         if got != node:
+            if node and node not in store.row_of:
+                yield ("placements", name), _no_node(node, store)
+                continue
             why = "it is not pending" if placement is None else got or f"no node: {placement.message or placement.skipped}"
             yield ("placements", name), f"expected {node or 'no node'}, got {why}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stowplan.loop.queue import in_order
 from stowplan.loop.trial import Trial
-from stowplan.objects import DisruptionBudget, Pod
+from stowplan.objects import DisruptionBudget, Pod, show
 from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.policy.explain import API_VERSION, profiles_json
@@ -75,6 +75,17 @@ class Use:
     before: dict[str, Numbers]
     after: dict[str, Numbers]
 
+    def to_json(self, nodes: Sequence[str]) -> dict[str, Any]:
+        """`total` and, by name, the `nodes` on which something changes, as quantities by resource."""
+        changed = np.any([self.before[name] != self.after[name] for name in self.after], axis=0) if nodes else np.zeros(0)
+        rows = sorted(np.flatnonzero(changed).tolist(), key=nodes.__getitem__)
+        return {"total": self._amounts(slice(None)), "nodes": {nodes[row]: self._amounts(slice(row, row + 1)) for row in rows}}
+
+    def _amounts(self, rows: slice) -> dict[str, dict[str, str]]:
+        columns = {"before": self.before, "after": self.after, "allocatable": self.allocatable}
+        sums = {name: {when: sum(column[name][rows].tolist()) for when, column in columns.items()} for name in self.after}
+        return {name: {when: show(name, n) for when, n in found.items()} for name, found in sums.items() if any(found.values())}
+
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
@@ -109,21 +120,31 @@ class Simulation:
         return sorted(self.nodes[row] for row in rows.tolist())
 
     def to_json(self) -> dict[str, Any]:
-        """`{"profiles": {...}, "sequence": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Simulation`.
+        """`{"sequence": [...], "profiles": {...}}`, the shape of a golden, as a `stowplan.io/v1alpha1 Simulation`.
 
-        Beside that, `preemption` says what became of victims, and `extenders`, if there are any, whose verdicts are left out.
+        Beside that, `summary` counts pods, `requested` has the amounts before and after, in all and on nodes that change,
+        `preemption` says what became of victims, and `extenders`, if there are any, whose verdicts are left out.
         """
         sequence = [self._placement_json(placement) for placement in self.placements]
         preemption: dict[str, Any] = {"mode": self.on_preemption.value}
         if self.on_preemption is OnPreemption.APPLY:
             preemption |= {"victims": VICTIMS_FATE, "evictions": [eviction.to_json() for eviction in self.evictions]}
+        answer = {"apiVersion": API_VERSION, "kind": "Simulation", "summary": self.summary, "sequence": sequence}
+        answer |= {"preemption": preemption, "requested": self.use.to_json(self.nodes)}
+        return answer | left_out_json(self.policy, self.tried) | {"profiles": profiles_json(self.policy)}
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Numbers of pods by what became of them."""
+        placed, unplaced = sum(placement.node is not None for placement in self.placements), len(self.unplaced)
         return {
-            "apiVersion": API_VERSION,
-            "kind": "Simulation",
-            "profiles": profiles_json(self.policy),
-            "sequence": sequence,
-            "preemption": preemption,
-        } | left_out_json(self.policy, self.tried)
+            "nodes": len(self.nodes),
+            "pending": len(self.placements),
+            "placed": placed,
+            "unschedulable": unplaced,
+            "notTried": len(self.placements) - placed - unplaced,
+            "evicted": sum(len(placement.evicted) for placement in self.placements),
+        }
 
     @property
     def tried(self) -> list[Pod]:
@@ -158,6 +179,8 @@ def simulate(
     once and not scheduled again, and their preemptor is tried again at once, first on the node that it is then nominated
     to. Pods that were tried before are not tried again. ValueError for another word.
     """
+    if preemption not in [choice.value for choice in OnPreemption]:
+        raise ValueError(f"preemption is {' or '.join(choice.value for choice in OnPreemption)}, not {preemption!r}")
     mode = OnPreemption(preemption)
     queue = in_order(policy, cluster.pending.values())
     names, before = tuple(node.name for node in cluster.nodes), amounts(cluster)

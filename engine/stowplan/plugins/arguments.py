@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from stowplan.text import ZERO_MEANS_DEFAULT, Int32, Kind, Path, Problem, parse_path, within
+from stowplan.text import ZERO_MEANS_DEFAULT, Int32, Kind, Path, Problem, parse_path, unsupported, within
 
 if TYPE_CHECKING:
     # imported where they are used: few files need them, and the room of objects takes longer to import than a file to check
@@ -63,7 +63,7 @@ class ScoringStrategy:
     def problems(self) -> Problems:
         """Upstream: the second half of `ValidateNodeResourcesFitArgs`."""
         if self.type not in STRATEGIES:
-            yield _unsupported(("type",), self.type, STRATEGIES)
+            yield unsupported(("type",), self.type, STRATEGIES)
         for index, resource in enumerate(self.resources):
             if not 0 < resource.weight <= _PERCENT:
                 detail = f"resource weight of {resource.name} not in valid range (0, 100]"
@@ -169,7 +169,7 @@ class DefaultConstraint:
         if not self.when_unsatisfiable:
             yield Problem(("whenUnsatisfiable",), Kind.REQUIRED, "can not be empty")
         elif self.when_unsatisfiable not in ACTIONS:
-            yield _unsupported(("whenUnsatisfiable",), self.when_unsatisfiable, ACTIONS)
+            yield unsupported(("whenUnsatisfiable",), self.when_unsatisfiable, ACTIONS)
         if self.label_selector is not None:
             detail = "constraint must not define a selector, as they deduced for each pod"
             remedy = ("remove it: the selector follows from the Services, ReplicaSets and StatefulSets that a pod belongs to",)
@@ -186,7 +186,7 @@ class PodTopologySpreadArgs:
     def problems(self) -> Problems:
         """Upstream: `ValidatePodTopologySpreadArgs`."""
         if self.defaulting_type not in ("System", "List"):
-            yield _unsupported(("defaultingType",), self.defaulting_type, ("System", "List"))
+            yield unsupported(("defaultingType",), self.defaulting_type, ("System", "List"))
         elif self.defaulting_type == "System" and self.default_constraints:
             detail, remedy = "when .defaultConstraints are not empty", ("write defaultingType: List",)
             yield Problem(("defaultingType",), Kind.INVALID, detail, self.defaulting_type, remedy)
@@ -347,17 +347,13 @@ def finish(written: Any) -> tuple[Args, list[Problem]]:
     try:
         args = written.args()
     except ObjectError as error:
-        return NodeAffinityArgs(), [Problem(parse_path(error.path), Kind.UNSUPPORTED, error.message)]
+        operator, known = error.message.split('"')[1], error.message.partition("(")[2].rstrip(")").split(", ")
+        return NodeAffinityArgs(), [unsupported(parse_path(error.path), operator, known)]
     return args, list(args.problems())
 
 
 def _invalid(path: Path, value: Any, detail: str) -> Problem:
     return Problem(path, Kind.INVALID, detail, value)
-
-
-def _unsupported(path: Path, value: str, supported: tuple[str, ...]) -> Problem:
-    choices = ", ".join(f'"{choice}"' for choice in supported)
-    return Problem(path, Kind.UNSUPPORTED, f"supported values: {choices}", value)
 
 
 def _range(path: Path, value: int, highest: int) -> Problems:

@@ -28,10 +28,12 @@ def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[
     return (f"skip schedule deleting pod: {pod.key}" if pod.terminating else None), {}
 
 
-def attempt(policy: Policy, store: Store, pod: Pod) -> Attempt:
-    """Judge one pending pod on every node, as the cluster stands."""
+def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> Attempt:
+    """Judge one pending pod on every node, as the cluster stands; unless `gated`, as if no plugin kept it from the queue."""
     found = Attempt(pod, pod.spec.scheduler_name)
     found.skipped, found.pre_enqueue = admission(policy, store, pod)
+    if found.skipped == "gated" and not gated:
+        found.skipped, found.pre_enqueue = None, {}
     if found.skipped is not None:
         return found
     profile, cluster = policy.profiles[found.profile], Cluster(store)

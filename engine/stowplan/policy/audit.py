@@ -12,6 +12,7 @@ from stowplan.objects import Pod
 from stowplan.plugins.plugin import Plugin, Rejections
 from stowplan.policy.compile import Profile
 from stowplan.policy.evaluate import normalise, points
+from stowplan.policy.nominated import Attempt
 from stowplan.state import Cluster, Feasible, Numbers, Rows, Store
 
 
@@ -60,6 +61,25 @@ def _audit(plugin: Plugin, store: Store, pod: Pod, feasible: Rows) -> Audit:
     raw = plugin.scores(ask, cluster, Feasible(weights)) if plugin.scores and cluster.size else None
     scores = None if raw is None else normalise(plugin, ask, raw, Feasible(weights))
     return Audit(plugin.name, True, rejections, scores, plugin.unit)
+
+
+def rule_errors(profile: Profile, store: Store, found: Attempt) -> dict[str, dict[str, Rows]]:
+    """By rule and error the rows for which a rule has no value; of scores only those among the feasible rows."""
+    if found.opening is None or not any(not plugin.default for plugin in profile.plugins.values()):
+        return {}
+    from stowplan.plugins.cel_rule import errors  # noqa: PLC0415 - most profiles have no rules, and CEL takes long to import
+
+    answer: dict[str, dict[str, Rows]] = {}
+    everything = np.arange(len(store.nodes), dtype=np.intp)
+    for name in dict.fromkeys((*profile.points["filter"], *profile.points["score"])):
+        plugin, ask = profile.plugins[name], found.opening.asks[name]
+        if plugin.default or ask is None:
+            continue
+        rows = everything if plugin.scores is None else found.feasible
+        failed = errors(plugin, ask, Cluster(store, rows))
+        if failed:
+            answer[name] = {text: rows[mask] for text, mask in failed.items()}
+    return answer
 
 
 def objections(profile: Profile, store: Store, pod: Pod, row: int) -> Mapping[str, str]:

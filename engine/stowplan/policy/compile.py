@@ -17,6 +17,7 @@ from stowplan.plugins.arguments import ARGS, NodeResourcesFitArgs, finish, writt
 from stowplan.policy.expand import Effective, Pluggable, expand, report
 from stowplan.profile import RULES, Configuration, Origin, PluginConfig, Table, Tree, plain
 from stowplan.profile.versions import NEWEST
+from stowplan.profile.yaml_tree import at
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
 
 if TYPE_CHECKING:
@@ -248,9 +249,15 @@ class _Arguments:
         # upstream registers the validation of this plugin under a wrong name: unless the plugin runs, nobody notices
         unnoticed = config.name == FIT and FIT not in self._effective.enabled
         severity = Severity.WARNING if unnoticed else Severity.ERROR
-        if not found:
-            self.diagnostics += [self._problem(problem.under(*path, "args"), severity) for problem in relevant]
+        wanted = [p for p in relevant if not self._meant((*path, "args", *p.path), found)]
+        self.diagnostics += [self._problem(problem.under(*path, "args"), severity) for problem in wanted]
         return args
+
+    def _meant(self, path: Path, found: Sequence[Diagnostic]) -> bool:
+        """Whether a field is missing only because its name is misspelt."""
+        if at(self._origin(()).tree, self._origin(path).path) is not None:
+            return False
+        return any(f'did you mean "{path[-1]}"?' in one.notes for one in found if one.code is Code.UNKNOWN_FIELD)
 
     def _origin(self, path: Path) -> Origin:
         return self._profile.origin.under(*path) if self._profile.origin else Origin(written.Leaf(None, None), path)

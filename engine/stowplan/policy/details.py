@@ -15,6 +15,8 @@ from stowplan.text import some
 
 AREAS = 1000
 """Most areas of one detail that are looked at."""
+_SINGULAR = {"node(s) were": "node was", "node(s) exceed": "node exceeds", "node(s)": "node"}
+TAKES = "can take the pod"
 NAMED = 3
 """Names that are shown before the rest is counted."""
 GROUPS = 3
@@ -81,17 +83,33 @@ def _why(found: Attempt, own: str, detail: Detail, area: Area) -> str:
     """What other filters say of the nodes of an area, and what would leave it out."""
     counts = Counter(reason for row in area.rows for reason in _others(found, own, row))
     if len(counts) == 1 and set(counts.values()) == {len(area.rows)}:
-        where = "" if len(area.rows) == 1 else f" on its {len(area.rows)} nodes"
-        told = f"{next(iter(counts))}{where}"
+        told = _all(next(iter(counts)), len(area.rows))
     else:
-        told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+        told = ", ".join(sorted(f"{count} {_of(reason, count)}" for reason, count in counts.items()))
     rejected = found.filtering.rejected if found.filtering is not None else {}
     hints = [hint for name, hint in detail.remedies.items() if name in rejected and rejected[name][list(area.rows)].all()]
     return "".join((f": {told}" if told else "", *(f"; {hint}" for hint in hints)))
 
 
+def _all(reason: str, count: int) -> str:
+    """A reason that all nodes of an area have."""
+    if reason == TAKES:
+        return f"it {TAKES}" + (f" on its {count} nodes" if count > 1 else "")
+    if reason.startswith("node(s)"):
+        return f"its {count} {_of(reason, count)}" if count > 1 else f"its {_of(reason, 1)}"
+    return f"{reason} on its {count} nodes" if count > 1 else reason
+
+
+def _of(reason: str, count: int) -> str:
+    """A reason, without the grammar of events, as it is said of so many nodes."""
+    for plural, one in _SINGULAR.items():
+        if reason.startswith(plural):
+            return reason.replace(plural, one if count == 1 else plural.replace("node(s)", "nodes"), 1)
+    return reason
+
+
 def _others(found: Attempt, own: str, row: int) -> Sequence[str]:
-    """Why a row takes no pod, leaving one plugin aside; "it can take the pod" if it does."""
+    """Why a row takes no pod, leaving one plugin aside; TAKES if it does."""
     assert found.filtering is not None
     filtering = found.filtering
     name = next((name for name in filtering.names if name != own and filtering.rejected[name][row]), None)
@@ -99,5 +117,5 @@ def _others(found: Attempt, own: str, row: int) -> Sequence[str]:
         return filtering.status(name, row).reasons
     status = found.infeasible.get(row)
     if status is None:
-        return ("it can take the pod",)
+        return (TAKES,)
     return ("refused for another of its constraints",) if status.plugin == own else status.reasons

@@ -191,8 +191,8 @@ def any_of(rejections: Mapping[Reason, Mask], size: int) -> Mask:
 
 
 def points(steps: int, unit: int) -> float:
-    """Steps of a score as points: an integer where points are the steps."""
-    return steps if unit == 1 else round(steps / unit, 6)
+    """Steps of a score as points: an integer where it is whole."""
+    return round(steps / unit, 6) if steps % unit else steps // unit
 
 
 @dataclass(slots=True)

@@ -15,8 +15,7 @@ from typing import Protocol
 from stowplan.policy.names import misspelt, project_of, replacement
 from stowplan.policy.releases import lifetime
 from stowplan.profile import POINTS, PluginSet, Profile
-from stowplan.profile.decode import did_you_mean
-from stowplan.text import Code, Diagnostic, Edit, Path, Severity, show_path
+from stowplan.text import Code, Diagnostic, Edit, Path, Severity, did_you_mean, show_path
 
 MULTI_POINT = "multiPoint"
 REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stowplan.policy.analysis import analysis_json
 from stowplan.policy.attempt import attempt
-from stowplan.policy.audit import audits
+from stowplan.policy.audit import audits, rule_errors
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import points
 from stowplan.policy.extenders import left_out_json
 from stowplan.policy.nominated import Attempt
+from stowplan.policy.subjects import find, pending
 from stowplan.state import Numbers, Store
 
 API_VERSION = "stowplan.io/v1alpha1"
@@ -20,7 +22,7 @@ POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Every pending pod judged against the same cluster. Iterating computes one pod at a time."""
+    """Every pod that was asked about, judged against the same cluster. Iterating computes one pod at a time."""
 
     policy: Policy
     store: Store
@@ -28,40 +30,59 @@ class Explanation:
     """keys of the pods asked about, in the order of the input"""
 
     def __iter__(self) -> Iterator[Attempt]:
+        """Attempts; until the next one is asked for, a pod that runs is pending in the cluster."""
         for key in self.pods:
-            yield attempt(self.policy, self.store, self.store.pending[key])
+            with pending(self.store, find(self.store, key)):
+                yield attempt(self.policy, self.store, self.store.pending[key])
 
-    def _audits_json(self, found: Attempt) -> dict[str, Any]:
-        """What rules in audit say, where there are any."""
+    def _rules_json(self, found: Attempt) -> dict[str, Any]:
+        """What rules in audit say, and where rules have no value, if there is any of that."""
         profile = self.policy.profiles.get(found.profile)
-        if profile is None or not profile.audits or found.skipped is not None:
+        if profile is None or found.skipped is not None:
             return {}
         names = [node.name for node in self.store.nodes]
-        said = audits(profile, self.store, found.pod, found.feasible)
-        return {"audit": {audit.rule: audit.to_json(names, found.feasible) for audit in said}}
+        answer: dict[str, Any] = {}
+        if profile.audits:
+            said = audits(profile, self.store, found.pod, found.feasible)
+            answer["audit"] = {audit.rule: audit.to_json(names, found.feasible) for audit in said}
+        failed = {
+            rule: {names[row]: text for text, rows in texts.items() for row in rows.tolist()}
+            for rule, texts in rule_errors(profile, self.store, found).items()
+        }
+        return answer | ({"ruleErrors": failed} if failed else {})
 
-    def to_json(self) -> dict[str, Any]:
-        """`{"profiles": {...}, "pods": [...]}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`.
+    def to_json(self, *, analysis: bool = False) -> dict[str, Any]:
+        """`{"pods": [...], "profiles": {...}}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`.
 
-        Beside that, `extenders`, if there are any, says whose verdicts are left out.
+        Beside that, `boundTo` marks a pod that runs and was judged anew, and `extenders`, if there are any, says whose verdicts
+        are left out. With `analysis`, which judges changed pods and so takes its time, a pod also has the members of
+        `analysis_json`, and one that is gated has `ifUngated`.
         """
         pods, judged = [], []
-        for found in self:
-            pods.append(attempt_json(found, self.store) | self._audits_json(found))
+        nodes = [self.store.place_of(key) for key in self.pods]
+        for node, found in zip(nodes, self, strict=True):
+            pods.append(self._pod_json(found, analysis=analysis) | ({"boundTo": node} if node else {}))
             judged += [found.pod] if found.skipped is None else []
-        answer = {"apiVersion": API_VERSION, "kind": "Explanation", "profiles": profiles_json(self.policy), "pods": pods}
-        return answer | left_out_json(self.policy, judged)
+        answer = {"apiVersion": API_VERSION, "kind": "Explanation", "pods": pods}
+        return answer | left_out_json(self.policy, judged) | {"profiles": profiles_json(self.policy)}
+
+    def _pod_json(self, found: Attempt, *, analysis: bool) -> dict[str, Any]:
+        answer = attempt_json(found, self.store) | self._rules_json(found)
+        if not analysis:
+            return answer
+        if found.skipped == "gated":
+            ungated = attempt(self.policy, self.store, found.pod, gated=False)
+            return answer | {"ifUngated": self._pod_json(ungated, analysis=True)}
+        return answer | analysis_json(self.policy, self.store, found)
 
 
-def explain(policy: Policy, cluster: Store, pods: Iterable[str] | None = None) -> Explanation:
-    """Judge pending pods (all, or those whose `namespace/name` is given) on every node, each for itself.
+def explain(policy: Policy, cluster: Store, pods: str | Iterable[str] | None = None) -> Explanation:
+    """Judge pods on every node, each for itself: all that are pending, or those named `namespace/name` (one, or several).
 
-    Raises KeyError for a pod that is not pending.
+    A pod that runs is judged as if it were pending. Raises UnknownPodError, a KeyError, for a pod that is not there.
     """
-    keys = tuple(cluster.pending) if pods is None else tuple(pods)
-    for key in keys:
-        cluster.pending[key]
-    return Explanation(policy, cluster, keys)
+    names = tuple(cluster.pending) if pods is None else (pods,) if isinstance(pods, str) else tuple(pods)
+    return Explanation(policy, cluster, tuple(find(cluster, name).pod.key for name in names))
 
 
 def profiles_json(policy: Policy) -> dict[str, Any]:

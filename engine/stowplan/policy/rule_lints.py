@@ -5,7 +5,7 @@ A finding on an expression has the characters it is about; the caller knows wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel import Program
-from stowplan.cel.check import Checked
-from stowplan.cel.tree import Call, Const, Node, Select, walk
-from stowplan.plugins.cel_rule import expressions_of
+from stowplan.cel.tree import Call, Node, walk
+from stowplan.plugins.cel_rule import errors, expressions_of
 from stowplan.plugins.cel_rule.compiled import Ask, Expressions
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.guards import Place
 from stowplan.state import LABELS, Cluster, Feasible, Store
-from stowplan.text import Code, Diagnostic, Severity
+from stowplan.text import Code, Diagnostic, Severity, some
 
 MOST_PODS = 20
 """Pods for which rules are tried on a cluster."""
 _ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
-_MAPS = frozenset(("labels", "annotations"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,6 @@ class Lint:
 def lints(program: Program) -> Iterator[Lint]:
     """What is strange about an expression as such."""
     checked = program.checked
-    guarded = set(_guarded(checked))
     for node in walk(checked.root):
         if isinstance(node, Call):
             kinds = [checked.types[part].name for part in node.args]
@@ -53,59 +51,21 @@ def lints(program: Program) -> Iterator[Lint]:
             elif node.function in _ORDER and kinds == ["string", "string"]:
                 message = 'texts are compared letter by letter: "10" is less than "9"'
                 yield Lint(Code.TEXT_ORDER, node.start, node.end, message, "for numbers write int(...), for versions semver(...)")
-        path = _access(checked, node)
-        if path is not None and path not in guarded and _optional_keys(path):
-            key = path[-1]
-            message = f'{".".join(path[:-1])} may lack "{key}": the expression then has no value'
-            note = f'write {".".join(path[:-1])}[?"{key}"].orValue("...")'
-            yield Lint(Code.UNGUARDED, node.start, node.end, message, note, Severity.INFO)
 
 
-def _optional_keys(path: tuple[str, ...]) -> bool:
-    return len(path) > 2 and path[0] in ("pod", "node", "namespace") and path[-2] in _MAPS
-
-
-def _guarded(checked: Checked) -> Iterator[tuple[str, ...]]:
-    """Paths that the expression asks about before it relies on them: has(), in, `[?]`, `.?`."""
-    for node in walk(checked.root):
-        if (isinstance(node, Select) and (node.test or node.optional)) or (isinstance(node, Call) and node.function == "_[?_]"):
-            path = _path(checked, node)
-        elif isinstance(node, Call) and node.function == "@in" and isinstance(node.args[0], Const):
-            base = _path(checked, node.args[1])
-            path = None if base is None else (*base, str(node.args[0].value))
-        else:
-            continue
-        if path is not None:
-            yield path
-
-
-def _access(checked: Checked, node: Node) -> tuple[str, ...] | None:
-    """The path of a plain access to a member of a map."""
-    if isinstance(node, Select) and not (node.test or node.optional):
-        return _path(checked, node) if checked.types[node.operand].name == "map" else None
-    if isinstance(node, Call) and node.function == "_[_]" and checked.types[node.args[0]].name == "map":
-        return _path(checked, node)
-    return None
-
-
-def _path(checked: Checked, node: Node) -> tuple[str, ...] | None:
-    if node in checked.variables:
-        return (checked.variables[node],)
-    if isinstance(node, Select):
-        base, key = _path(checked, node.operand), node.field
-    elif isinstance(node, Call) and node.function in ("_[_]", "_[?_]") and isinstance(node.args[1], Const):
-        base, key = _path(checked, node.args[0]), str(node.args[1].value)
-    else:
-        return None
-    return None if base is None else (*base, key)
+def missing(node: Node, place: Place, outcome: str) -> Lint:
+    """A read of a key that may be missing, and what happens then."""
+    base, key = ".".join(place[:-1]), place[-1]
+    note = f'say what a missing key means, {base}[?"{key}"].orValue("..."), or ask first: when, has(), in'
+    return Lint(Code.UNGUARDED, node.start, node.end, f'{base} may lack "{key}": {outcome}', note, Severity.INFO)
 
 
 # On a cluster
 
 
 def lints_on(policy: Policy, store: Store, *, verdicts: bool = True) -> Iterator[Diagnostic]:
-    """What is strange about the rules of a policy on a cluster: labels that no node has and, with `verdicts`, rules that
-    make no difference between nodes for any of the pending pods (the first few of them).
+    """What is strange about the rules of a policy on a cluster: labels that no node has, errors that nobody would see and,
+    with `verdicts`, rules that make no difference between nodes; for the pending pods (the first few of them).
     """
     if not store.nodes:
         return
@@ -115,8 +75,10 @@ def lints_on(policy: Policy, store: Store, *, verdicts: bool = True) -> Iterator
             expressions = expressions_of(plugin)
             if expressions is not None:
                 yield from unknown_labels(expressions, store)
+            asks = [plugin.asks(pod, None, Cluster(store)) for pod in pods]
+            yield from _failing(plugin, store, dict(zip((pod.key for pod in pods), asks, strict=True)))
             if verdicts and pods:
-                yield from _constant(plugin, store, [plugin.asks(pod, None, Cluster(store)) for pod in pods])
+                yield from _constant(plugin, store, asks)
 
 
 def _rules(profile: Profile) -> Iterator[Plugin]:
@@ -134,6 +96,25 @@ def unknown_labels(expressions: Expressions, store: Store) -> Iterator[Diagnosti
             close = get_close_matches(column.key, known, 1)
             notes = (f'did you mean "{close[0]}"?',) if close else ()
             yield Diagnostic(Code.UNKNOWN_LABEL, Severity.WARNING, message, expressions.span, "", notes)
+
+
+def _failing(plugin: Plugin, store: Store, asks: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """A rule whose errors leave no trace in a decision: a score that counts as 0, a filter that lets nodes pass."""
+    expressions, cluster = expressions_of(plugin), Cluster(store)
+    assert expressions is not None
+    worst, text, failed = 0, "", []
+    for key, ask in asks.items():
+        found = errors(plugin, ask, cluster) if isinstance(ask, Ask) else {}
+        if not found or (plugin.rejects is not None and any(mask.any() for mask in (plugin.rejects(ask, cluster) or {}).values())):
+            continue  # whoever is rejected is told why
+        failed.append(key)
+        common = max(found, key=lambda error: found[error].sum())
+        if (count := int(np.logical_or.reduce(list(found.values())).sum())) > worst:
+            worst, text = count, common
+    if failed:
+        effect = "let pass" if plugin.scores is None else "counted as 0"
+        message = f"rule {plugin.name} failed on {worst} of {len(store.nodes)} nodes ({effect}) for {some(failed, 2)}: {text}"
+        yield Diagnostic(Code.FAILING, Severity.WARNING, message, expressions.span)
 
 
 def _constant(plugin: Plugin, store: Store, asks: list[Any]) -> Iterator[Diagnostic]:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from stowplan.cel import Environment, Program, Struct, Type, compile_expression
+from stowplan.cel.check import Checked
 from stowplan.cel.environment import COST_LIMIT
 from stowplan.cel.kinds import BOOL, TIMESTAMP, is_dyn
 from stowplan.plugins.cel_rule import UNIT, Conduct, filter_rule, score_rule
@@ -17,9 +18,11 @@ from stowplan.plugins.cel_rule.reading import Reading
 from stowplan.plugins.cel_rule.types import DOMAIN, namespace_type, node_type, pod_type, type_of_params
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.expand import Effective
-from stowplan.policy.rule_lints import lints
+from stowplan.policy.guards import NONE, Places, ensured, unguarded
+from stowplan.policy.rule_lints import Lint, lints, missing
 from stowplan.profile import Origin, PluginSet, Profile, Rule, params_of, rules_of
 from stowplan.profile.embedded import part_of
+from stowplan.profile.rules import NORMALIZE
 from stowplan.text import Code, Diagnostic, Severity, Source, Span, show_path
 
 WEIGHT_UNIT = 1000
@@ -99,6 +102,7 @@ def compile_rules(profile: Profile, taken: Collection[str]) -> Compiled:
         if plugin is not None and rule.name not in names:
             plugins.append(plugin)
         names.add(rule.name)
+    compiler.unused()
     modes = {rule.name: rule.mode for rule in found.rules}
     return Compiled(tuple(plugins), modes, {rule.name: _weight(rule) for rule in found.rules}, tuple(compiler.diagnostics))
 
@@ -129,6 +133,9 @@ class _Compiler:
         self.variables: dict[str, Variable] = {}
         self.types: dict[str, Type] = {}
         self.readings: dict[str, Reading] = {}
+        self.origins: dict[str, Origin | None] = {}
+        self.visited: set[str] = set()
+        """variables that rules use"""
 
     def report(self, origin: Origin | None, name: str, code: Code, message: str, *notes: str) -> None:
         self.warn(origin, name, code, Severity.ERROR, message, *notes)
@@ -150,6 +157,7 @@ class _Compiler:
         self.types[name] = program.type
         self.variables[name] = Variable(name, program, reading.of_node)
         self.readings[name] = reading
+        self.origins[name] = origin
 
     def rule(self, rule: Rule) -> Plugin | None:
         params = self.params(rule)
@@ -164,6 +172,7 @@ class _Compiler:
             (message, "messageExpression", ("string",)),
         ):
             self.wants(rule, program, name, wanted)
+        self.guards(rule, value, when, message)
         if value is None:
             return None
         programs = [program for program in (value, when, message) if program is not None]
@@ -183,8 +192,9 @@ class _Compiler:
         message = rule.message or f"node(s) did not pass rule {rule.name}"
         if rule.point == "filter":
             return filter_rule(expressions, Conduct(message, not helps, rule.on_error != "Admit"))
+        normalize = rule.normalize if rule.normalize in NORMALIZE else "None"  # told about where rules are read
         whole = expressions.value.type.name == "int" and (rule.weight is None or rule.weight.is_integer())
-        return score_rule(expressions, Conduct("", True, rule.on_error == "Reject", 1 if whole else UNIT), rule.normalize)
+        return score_rule(expressions, Conduct("", True, rule.on_error == "Reject", 1 if whole else UNIT), normalize)
 
     def program(self, text: str, env: Environment, origin: Origin | None, name: str) -> Program | None:
         """The compiled expression; None after a report."""
@@ -194,12 +204,52 @@ class _Compiler:
         found = compile_expression(text, env, Source(name, text))
         if isinstance(found, Program):
             for lint in lints(found):
-                span = Span(found.source, lint.start, lint.end)
-                strange = Diagnostic(lint.code, lint.severity, lint.message, span, "", (lint.note,))
-                self.diagnostics.append(_placed(strange, text, origin, name))
+                self.remark(found, lint, origin, name)
             return found
         self.diagnostics += [_placed(diagnostic, text, origin, name) for diagnostic in found]
         return None
+
+    def remark(self, program: Program, lint: Lint, origin: Origin | None, name: str) -> None:
+        """Tell of a finding, once."""
+        span = Span(program.source, lint.start, lint.end)
+        strange = Diagnostic(lint.code, lint.severity, lint.message, span, "", (lint.note,))
+        self.diagnostics.append(_placed(strange, program.source.text, origin, name))
+
+    def guards(self, rule: Rule, value: Program | None, when: Program | None, message: Program | None) -> None:
+        """Tell of labels and annotations that may be missing where the rule reads them."""
+        variables = self.checked()
+        given = NONE if when is None else ensured(when.checked, variables)
+        told: dict[Any, None] = {}
+        for program, name, known in ((when, "when", NONE), (value, rule.point, given), (message, "messageExpression", given)):
+            if program is not None:
+                self.reads(program, name, known, rule, told)
+
+    def reads(self, program: Program, name: str, known: Places, rule: Rule, told: dict[Any, None]) -> None:
+        """The same for one expression of a rule; `told` are nodes that were told of."""
+        homes = {id(variable.program.checked): one for one, variable in self.variables.items()}
+        self.visited |= self.used([program]).keys()
+        for where, node, place in unguarded(program.checked, known, self.checked()):
+            if node in told:
+                continue
+            told[node] = None
+            lint = missing(node, place, _outcome(rule, name, place[0]))
+            variable = homes.get(id(where))
+            if variable is None:
+                self.remark(program, lint, rule.origin, name)
+            else:
+                self.remark(self.variables[variable].program, lint, self.origins[variable], "expression")
+
+    def unused(self) -> None:
+        """Tell the same of variables that no rule uses."""
+        for name, variable in self.variables.items():
+            for where, node, place in unguarded(variable.program.checked, NONE, {}) if name not in self.visited else ():
+                if where is variable.program.checked:
+                    lint = missing(node, place, "the variable then has no value")
+                    self.remark(variable.program, lint, self.origins[name], "expression")
+
+    def checked(self) -> dict[str, Checked]:
+        """The variables as trees."""
+        return {name: variable.program.checked for name, variable in self.variables.items()}
 
     def wants(self, rule: Rule, program: Program | None, name: str, wanted: Sequence[str]) -> None:
         if program is not None and program.type.name not in wanted and not is_dyn(program.type):
@@ -256,6 +306,16 @@ class _Compiler:
                         hint = (f'did you mean "{close[0]}"?',) if close else ()
                         self.report(origin, name, Code.UNKNOWN_FIELD, f'rule {rule.name} has no parameter "{name}"', *hint)
         return params_of(self.profile, rule)
+
+
+def _outcome(rule: Rule, name: str, whose: str) -> str:
+    """What happens where an expression of a rule has no value because a key of the pod or the node is missing."""
+    which = "the node" if whose == "node" else "every node"
+    if name == "messageExpression":
+        return "the message is then the plain one"
+    if rule.point == "filter":
+        return f"the filter then lets {which} pass" if rule.on_error == "Admit" else f"the filter then rejects {which}"
+    return f"the rule then rejects {which}" if rule.on_error == "Reject" else f"the score of {which} is then 0"
 
 
 def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str) -> Diagnostic:

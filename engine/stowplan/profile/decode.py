@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree
-from stowplan.text import ZERO_MEANS_DEFAULT, Code, Diagnostic, Edit, Path, Severity, Span, show_path
+from stowplan.text import ZERO_MEANS_DEFAULT, Code, Diagnostic, Edit, Path, Severity, Span, closest, show_path
 
 T = TypeVar("T")
 
@@ -30,8 +30,9 @@ _NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a s
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST = 2**63 - 1
-_CLOSE = 0.75
 _MOST_FINDINGS = 2000
+_FEW = 16
+"""fields that are listed where none of them is like the unknown one"""
 _MOST_GUESSES = 100
 """findings after which nobody wants suggestions; they take a while"""
 
@@ -185,7 +186,8 @@ class _Decoder:
 
     def _unknown_name(self, tree: Table, name: str, path: Path, known: Iterable[str]) -> None:
         meant = closest(name, known) if len(self.diagnostics) < _MOST_GUESSES else None
-        remedies = (f'did you mean "{meant}"?',) if meant else ()
+        names = sorted(known)
+        remedies = (f'did you mean "{meant}"?',) if meant else (f"fields here: {', '.join(names)}",) if len(names) <= _FEW else ()
         message = f'unknown field "{show_path((*path, name))}"'
         span = tree.keys.get(name)
         self._report(
@@ -201,21 +203,6 @@ class _Decoder:
 
 
 _BROKEN: Any = object()
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A sentence that names the closest of the known names, if one is close."""
-    meant = closest(name, known)
-    return f'did you mean "{meant}"?' if meant else None
-
-
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The closest of the known names, if one is close."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only after an error, and slow to import
-
-    lower = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name.lower(), lower, n=1, cutoff=_CLOSE)
-    return lower[close[0]] if close else None
 
 
 def parse_duration(text: str) -> timedelta | None:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stowplan.profile.decode import decode, did_you_mean
+from stowplan.profile.decode import decode
 from stowplan.profile.model import Configuration
 from stowplan.profile.rules import RULES
 from stowplan.profile.validate import PERCENT, problems
 from stowplan.profile.versions import KUBERNETES, LAST_POLICY, NEWEST, POLICY, STOWPLAN, is_old, is_served, last_served
 from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
-from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
+from stowplan.text import Code, Diagnostic, Severity, Source, did_you_mean, has_errors
 
 _JITTER = 1.2  # client-go's JitterFactor, looked at when the elector is built
 _PLACEHOLDER = re.compile(r"@\w+@|\$\{?\w+\}?|<[\w-]+>|\{\{.*\}\}|REPLACE|CHANGE_?ME|TODO")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stowplan.profile.decode import decode
 from stowplan.profile.yaml_tree import Leaf, Origin, Table, Tree, plain
-from stowplan.text import Diagnostic, Kind, Path, Problem, Severity, show_path
+from stowplan.text import Diagnostic, Kind, Path, Problem, Severity, show_path, unsupported
 
 if TYPE_CHECKING:
     from stowplan.profile.model import Profile
@@ -138,9 +138,9 @@ def _rule(rule: Rule, seen: set[str], *, fractional: bool) -> Iterator[Problem]:
     if (rule.filter is None) == (rule.score is None):
         what = "a rule is a filter or a score" if rule.filter is None else "a rule cannot be a filter and a score, write two"
         yield Problem(("filter",), Kind.REQUIRED if rule.filter is None else Kind.FORBIDDEN, what)
-        return
+    else:
+        yield from _misplaced(rule)
     yield from _enumerations(rule)
-    yield from _misplaced(rule)
     if rule.message and rule.message_expression is not None:
         yield Problem(("message",), Kind.FORBIDDEN, "messageExpression says it already")
     if rule.weight is not None:
@@ -157,7 +157,7 @@ def _enumerations(rule: Rule) -> Iterator[Problem]:
     )
     for name, value, known in choices:
         if value not in known:
-            yield Problem((name,), Kind.UNSUPPORTED, f"supported values: {', '.join(map(_quoted, known))}", value)
+            yield unsupported((name,), value, known)
 
 
 def _misplaced(rule: Rule) -> Iterator[Problem]:
@@ -181,7 +181,3 @@ def _weight(weight: float, *, fractional: bool) -> Iterator[Problem]:
     elif not fractional and (weight < 0 or not weight.is_integer()):
         detail = "must be a positive integer here; fractions and negative weights need a SchedulerPolicy"
         yield Problem(("weight",), Kind.INVALID, detail, weight)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'

@@ -124,6 +124,13 @@ class Area:
         code = int(self.codes[place])
         return int(self._table.nodes[code]) if code >= 0 else 0
 
+    def numbers(self, which: str, resource: str = "") -> Numbers:
+        """`nodes`, or `allocatable` or `requested` of a resource, for each asked row; suppositions left aside."""
+        sums = self._table.nodes if which == "nodes" else getattr(self._table, which).get(resource)
+        if sums is None:
+            return np.zeros(len(self.codes), dtype=np.int64)
+        return np.where(self.codes >= 0, sums[self.codes], 0) if len(sums) else np.zeros(len(self.codes), dtype=np.int64)
+
     def allocatable(self, place: int) -> dict[str, int]:
         """What they have together, by resource in scheduler units."""
         return self._at(self._table.allocatable, place)

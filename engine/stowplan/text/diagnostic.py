@@ -82,12 +82,14 @@ class Code(enum.StrEnum):
     UNGUARDED = "STW314"
     CONSTANT = "STW315"
     UNKNOWN_LABEL = "STW316"
+    FAILING = "STW317"
     # worth knowing
     SMALL_SHARE = "STW401"
     OPPOSED = "STW402"
     DEFAULT_NAME = "STW403"
     MISSING_NODE = "STW404"
     SHARES = "STW405"
+    INCOMPLETE = "STW406"
 
 
 @dataclass(frozen=True, slots=True)

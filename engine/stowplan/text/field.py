@@ -8,11 +8,12 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from stowplan.text.diagnostic import Code
+from stowplan.text.near import did_you_mean
 
 Path: TypeAlias = tuple[str | int, ...]
 """The way to a value: field names and list positions."""
@@ -88,3 +89,11 @@ class Problem:
     def under(self, *parent: str | int) -> Problem:
         """The same problem seen from an enclosing value."""
         return Problem((*parent, *self.path), self.kind, self.detail, self.value, self.notes)
+
+
+def unsupported(path: Path, value: str, supported: Iterable[str]) -> Problem:
+    """A value that is none of those there are, with the one that was meant if one is close."""
+    choices = tuple(supported)
+    listed = ", ".join(f'"{choice}"' for choice in choices)
+    meant = did_you_mean(value, choices) if value else None
+    return Problem(path, Kind.UNSUPPORTED, f"supported values: {listed}", value, (meant,) if meant else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 
@@ -13,7 +13,7 @@ class Source:
     """A text and the name under which messages speak of it (usually the file name)."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -44,13 +44,16 @@ class Source:
 _VISIBLE = re.compile(r"[^\n]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Span:
     """The characters `start` to `end` (excluded) of a source; line and column are found when asked for."""
 
     source: Source
     start: int
     end: int
+
+    def __repr__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
 
     @property
     def line(self) -> int:

@@ -56,11 +56,12 @@ def make() -> Objects:
 
 @pytest.fixture
 def dump(tmp_path):
-    """Writes a dump of some objects; gives its path."""
+    """Writes a dump of some objects, and unless it is to be incomplete of the Service that every cluster has; gives its path."""
 
-    def write(*objects: dict[str, Any]) -> Path:
+    def write(*objects: dict[str, Any], complete: bool = True) -> Path:
         path = tmp_path / "dump.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes", "namespace": "default"}, "spec": {}}
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, *([service] if complete else [])]}))
         return path
 
     return write

@@ -37,7 +37,7 @@ def test_a_tainted_node_holds_the_minimum_and_the_remedy_is_named(explained):
     found = explained(REPLICAS + "pod web-4 cpu=1 labels=app=web spread=host:max=1", "web-4")
     assert found == [
         "hostname, maxSkew 1: with this pod w1 (1), w2 (1), w3 (1) would be too far above the minimum of 0",
-        "hostname cp holds the minimum at 0: node(s) had untolerated taint(s); nodeTaintsPolicy: Honor would leave it out",
+        "hostname cp holds the minimum at 0: its node had untolerated taint(s); nodeTaintsPolicy: Honor would leave it out",
     ]
     assert explained(REPLICAS + "pod web-4 cpu=1 labels=app=web spread=host:max=1;taints=Honor", "web-4") == []
 
@@ -79,7 +79,7 @@ def test_a_full_zone_holds_the_minimum(explained):
     assert found[1:] == ["zone a holds the minimum at 0: Insufficient cpu on its 3 nodes"]
     mixed = ZONES.replace("node a{1..3} cpu=1", f"node a1 cpu=9 mem=8Gi zone=a taint={TAINT}\nnode a{{2..3}} cpu=1")
     found = explained(mixed + "pod web-3 cpu=2 labels=app=web spread=zone:max=1", "web-3")
-    assert found[1:] == ["zone a holds the minimum at 0: 1 node(s) had untolerated taint(s), 2 Insufficient cpu"]
+    assert found[1:] == ["zone a holds the minimum at 0: 1 node had untolerated taint(s), 2 Insufficient cpu"]
 
 
 def test_two_constraints_block_each_other(explained):

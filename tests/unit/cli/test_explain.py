@@ -15,6 +15,9 @@ def taint(key, value):
     return {"key": key, "value": value, "effect": "NoSchedule"}
 
 
+PORT = [{"name": "c", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+
+
 def fit(*resources, kind="MostAllocated"):
     strategy = {"type": kind, "resources": [{"name": name, "weight": weight} for name, weight in resources]}
     return {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]}
@@ -93,7 +96,7 @@ def test_pods_that_no_scheduler_placed(stowplan, dump, make):
     assert "not scheduled by any scheduler" in by_hand.out
     others = stowplan("explain", "--cluster", cluster, "web/r")
     assert others.code == 1
-    assert "n1: lacks 1100m cpu (-1 of 4 free)" in others.out
+    assert "n1: free 1100m of cpu (1000m more than its 4000m are requested there)" in others.out
 
 
 def test_every_node_with_its_first_and_with_all_failing_plugins(stowplan, dump, make):
@@ -109,7 +112,7 @@ def test_every_node_with_its_first_and_with_all_failing_plugins(stowplan, dump, 
     assert "8 node(s) didn't satisfy plugin(s) [NodeAffinity] NodeAffinity n1, n2, n3 and 5 more" in answer.words
     assert "n9 - NodeResourcesFit Insufficient cpu" in answer.words
     assert "NodePorts" not in answer.out
-    assert "n9: lacks 1 cpu (1 of 4 free)" in answer.out
+    assert "n9: shrink the cpu request by 1 (1 of 4 free)" in answer.out
     wide = stowplan("explain", "-o", "wide", "--cluster", cluster, "ds", "--all-nodes")
     assert "NodePorts: node(s) didn't have free ports for the requested pod ports" in wide.out
 
@@ -119,23 +122,37 @@ def test_the_init_container_that_dominates_is_named(stowplan, dump, make):
     cluster = dump(make.node("n1"), *(make.pod(name, "30m", on=on, initContainers=init) for name, on in (("a", "n1"), ("b", None))))
     answer = stowplan("explain", "--cluster", cluster, "b")
     assert "requests cpu 3; the cpu request is that of initContainers[big]" in answer.out
-    assert "n1: lacks 2 cpu (1 of 4 free)" in answer.out
+    assert "n1: shrink the cpu request by 2 (1 of 4 free)" in answer.out
 
 
 def test_states_in_which_nobody_tries_a_pod(stowplan, dump, make):
     leaving = make.pod("leaving")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    gated = make.pod("gated", schedulingGates=[{"name": "example.com/quota"}])
-    cluster = dump(make.node("n1"), gated, make.pod("foreign", schedulerName="default-schedular"), leaving)
-    answer = stowplan("explain", "--cluster", cluster, "gated", "foreign", "leaving")
+    cluster = dump(make.node("n1"), make.pod("foreign", schedulerName="default-schedular"), leaving)
+    answer = stowplan("explain", "--cluster", cluster, "foreign", "leaving")
     assert answer.code == 0
     assert answer.out.splitlines() == [
-        "web/gated is gated by SchedulingGates: waiting for scheduling gates: [example.com/quota]",
-        "",
         'web/foreign waits: no scheduler serves "default-schedular" (did you mean default-scheduler?)',
         "",
         "web/leaving is being deleted: it is not scheduled any more",
     ]
+
+
+def test_a_gated_pod_is_judged_as_if_it_were_not(stowplan, dump, make):
+    gates = [{"name": "example.com/quota"}]
+    cluster = dump(make.node("n1"), make.pod("gated", "1", schedulingGates=gates), make.pod("huge", "9", schedulingGates=gates))
+    answer = stowplan("explain", "--cluster", cluster, "gated", "huge")
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[:2] == [
+        "web/gated is gated by SchedulingGates: waiting for scheduling gates: [example.com/quota]",
+        "What follows judges it as if it were not gated.",
+    ]
+    assert lines[2].startswith("web/gated -> n1 (")
+    assert "  cannot fit on n1: 9 cpu requested, 4 at most" in lines
+    (content,) = json.loads(stowplan("explain", "--cluster", cluster, "gated", "-o", "json").out)["pods"]
+    assert content["skipped"] == "gated"
+    assert content["ifUngated"]["best"] == ["n1"]
 
 
 def test_needs_of_a_pending_pod_are_named_cheapest_first(stowplan, dump, make):
@@ -147,11 +164,37 @@ def test_needs_of_a_pending_pod_are_named_cheapest_first(stowplan, dump, make):
     pods = [make.pod("u", "3500m", on="ssd"), make.pod("p", "1500m", nodeSelector={"disk": "ssd"})]
     answer = stowplan("explain", "--cluster", dump(*nodes, *pods), "p")
     ways = answer.out.partition("CHEAPEST FIRST\n")[2].splitlines()
-    assert ways[0] == "  ssd: lacks 1 cpu (500m of 4 free)"
-    assert ways[1] == "  big: tolerate taint dedicated=gpu:NoSchedule; nodeSelector wants disk in (ssd), the node has no such label"
-    assert ways[2].startswith(
-        "  small: nodeSelector wants disk in (ssd), the node has no such label; is too small: 1500m cpu requested, 1 in all"
-    )
+    assert ways == [
+        "  ssd: shrink the cpu request by 1000m (500m of 4000m free)",
+        "  big: tolerate taint dedicated=gpu:NoSchedule; meet nodeSelector disk in (ssd) (the node has no such label)",
+        "  cannot fit on small: 1500m cpu requested, 1000m at most",
+    ]
+
+
+def test_one_way_too_many_is_one_way(stowplan, dump, make):
+    nodes = [make.node(f"n{i}", taints=[taint(f"k{j}", "v") for j in range(i)]) for i in range(1, 5)]
+    cordoned = make.node("c")
+    cordoned["spec"]["unschedulable"] = True
+    keyed = [make.node(name, labels={"a": "b"}) for name in ("s1", "s2")]
+    held = [make.pod("u1", "4", on="s1"), make.pod("u2", on="s2", containers=PORT)]
+    pod = make.pod("p", "1", nodeSelector={"a": "b"}, containers=[PORT[0] | {"resources": {"requests": {"cpu": "1"}}}])
+    out = stowplan("explain", "--cluster", dump(*nodes, cordoned, *keyed, *held, pod), "p").out
+    assert "  s1: shrink" not in out
+    assert "  s1: free 1 of cpu (0 of 4 free)\n" in out
+    assert "  s2: free host port 80/TCP, which web/u2 takes\n" in out
+    assert "  ... and 1 dearer way (-o wide)\n" in out
+
+
+def test_preemption_and_missing_kinds_are_remedies(stowplan, dump, make):
+    cluster = dump(make.node("n1"), make.pod("low", "3", on="n1", priority=0), make.pod("p", "2", priority=9))
+    out = stowplan("explain", "--cluster", cluster, "p").out.partition("CHEAPEST FIRST\n")[2]
+    assert out.startswith("  evict web/low from n1, as preemption does without being asked\n  n1: shrink the cpu request by 1 ")
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster = dump(make.node("n1"), make.pod("p", volumes=volumes))
+    answer = stowplan("explain", "--cluster", cluster, "p")
+    assert answer.code == 1
+    assert "  add persistentvolumes,persistentvolumeclaims,storageclasses," in answer.out.partition("CHEAPEST FIRST\n")[2]
+    assert "the dump holds no persistentvolumeclaims, which web/p uses" in answer.err
 
 
 def test_pod_that_runs_is_judged_without_itself(stowplan, dump, make):
@@ -177,7 +220,25 @@ def test_documents_carry_the_same_facts(stowplan, dump, make, form):
     assert "boundTo" not in first
     assert second["boundTo"] == "n1"
     assert answer.code == 0
-    assert stowplan("explain", "--cluster", cluster, "c", "-o", form).code == 1
+    assert list(content)[-1] == "profiles"
+    assert first["requests"] == {"cpu": "2"}
+    failing = stowplan("explain", "--cluster", cluster, "c", "-o", form)
+    assert failing.code == 1
+    assert read(failing.out)["pods"][0]["needs"] == [
+        {"nodes": ["n1", "n2"], "needs": ["8 cpu requested, 4 at most"], "possible": False}
+    ]
+
+
+def test_documents_carry_margin_and_flips(stowplan, dump, make):
+    nodes = [make.node("n1", labels={"foo": "bar"}), make.node("n2", labels={"foo": "car"})]
+    cluster = dump(*nodes, make.pod("u", "1", "1Gi", on="n1"), make.pod("p", "1", "1Gi", affinity=preferring("bar")))
+    (pod,) = json.loads(stowplan("explain", "--cluster", cluster, "p", "-o", "json").out)["pods"]
+    assert (pod["margin"]["winner"], pod["margin"]["runnerUp"]) == ("n1", "n2")
+    assert pod["margin"]["points"] == pod["totals"]["n1"] - pod["totals"]["n2"] == sum(pod["margin"]["parts"].values())
+    assert pod["decidedBy"] == "NodeAffinity"
+    flips = {flip.get("plugin", flip.get("resource")): flip for flip in pod["flips"]}
+    assert flips["NodeAffinity"]["winner"] == "n2"
+    assert flips["NodeAffinity"]["before"] == 2
 
 
 def test_names(stowplan, dump, make):

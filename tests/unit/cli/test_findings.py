@@ -24,5 +24,53 @@ def test_no_word_about_nodes_beside_errors(stowplan, tmp_path, dump, make):
     (tmp_path / "broken.json").write_text('{"kind": "Node", ')
     broken = stowplan("simulate", "--cluster", tmp_path / "broken.json")
     assert broken.code == 3
-    assert "there are no nodes" not in broken.err
-    assert "there are no nodes" in stowplan("simulate", "--cluster", dump(make.pod("p"))).err
+    assert "no nodes" not in broken.err
+    assert "the dump holds no nodes: add nodes" in stowplan("simulate", "--cluster", dump(make.pod("p"))).err
+
+
+OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u", "controller": True}]
+
+
+def test_kinds_that_the_dump_lacks(stowplan, dump, make):
+    owned = make.pod("p")
+    owned["metadata"]["ownerReferences"] = OWNER
+    claiming = make.pod("c", resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}])
+    bare = stowplan("simulate", "--cluster", dump(make.node("n1"), owned, claiming, complete=False)).err
+    assert "Services, the ReplicaSets of 1 pending pod (web/p) are not in the dump" in bare
+    assert "add services,replicasets to the dump" in bare
+    assert "the dump holds no resourceclaims, which web/c uses: add resourceclaims,resourceslices,deviceclasses" in bare
+    labels = {"matchLabels": {"app": "d"}}
+    replicas = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web-1", "namespace": "web"},
+        "spec": {"selector": labels},
+    }
+    assert stowplan("simulate", "--cluster", dump(make.node("n1"), owned, replicas)).err == ""
+    foreign = make.pod("p")
+    foreign["metadata"]["ownerReferences"] = [OWNER[0] | {"apiVersion": "apps.kruise.io/v1"}]
+    assert stowplan("simulate", "--cluster", dump(make.node("n1"), foreign)).err == ""
+    assert stowplan("simulate", "--cluster", dump(make.node("n1"), complete=False)).err == ""
+
+
+def test_a_dump_and_a_configuration_in_each_others_place(stowplan, dump, policy, make):
+    cluster, configuration = dump(make.node("n1"), make.pod("p")), policy({"schedulerName": "s"})
+    swapped = stowplan("simulate", "--cluster", cluster, "--policy", cluster)
+    assert swapped.code == 3
+    assert f"{cluster}: this is a cluster dump (kind List), which is for --cluster, not --policy" in swapped.err
+    other = stowplan("simulate", "--cluster", configuration)
+    assert other.code == 3
+    assert "a scheduler configuration is no cluster: give it with --policy" in other.err
+    assert str(configuration) in other.err
+
+
+def test_blank_files_are_unreadable_everywhere(stowplan, dump, make, tmp_path):
+    (tmp_path / "blank.yaml").write_text("\n")
+    for call in (["validate"], ["convert"], ["simulate", "--cluster"], ["simulate", "--cluster", dump(make.node("n")), "--policy"]):
+        assert stowplan(*call, tmp_path / "blank.yaml").code == 3
+
+
+def test_misspelt_commands_get_a_suggestion(stowplan):
+    answer = stowplan("explian", "web/p")
+    assert answer.code == 2
+    assert "there is no command explian; did you mean explain?" in answer.err

@@ -145,6 +145,28 @@ def test_terminal_gets_colours_and_no_line_of_a_table_beyond_its_width(dump, mak
     assert "\x1b" not in bare
 
 
+def test_prose_wraps_between_words_and_the_runner_up_stays(dump, make):
+    nodes = [make.node(f"n{i}", str(i)) for i in range(2, 5)]
+    cluster = dump(*nodes, make.pod("a-pod-with-a-long-name", "1"), make.pod("u", "1", on="n2"))
+    plain, _ = on_terminal(60, "explain", "--cluster", cluster, "a-pod-with-a-long-name", NO_COLOR="1")
+    lines = plain.replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "SCORES: WEIGHTED" in lines
+    assert next(line for line in lines if line.startswith("PLUGIN")).split() == ["PLUGIN", "WEIGHT", "n4", "n3"]
+    wide, _ = on_terminal(160, "explain", "--cluster", cluster, "a-pod-with-a-long-name", NO_COLOR="1")
+    unbroken = next(line for line in wide.replace("\r", "").splitlines() if line.startswith("decided by"))
+    at = next(place for place, line in enumerate(lines) if line.startswith("decided by"))
+    assert f"{lines[at]} {lines[at + 1].strip()}" == unbroken
+    assert lines[at + 1].startswith("  ")
+
+
+def test_a_runner_up_with_a_long_name_gets_a_table_of_its_own(dump, make):
+    nodes = [make.node(f"node-with-a-rather-long-name-{i}", str(i)) for i in range(2, 5)]
+    plain, _ = on_terminal(80, "explain", "--cluster", dump(*nodes, make.pod("p", "1")), "p", NO_COLOR="1")
+    headers = [line.split()[2:] for line in plain.replace("\r", "").splitlines() if line.startswith("PLUGIN")]
+    assert headers == [["node-with-a-rather-long-name-4"], ["node-with-a-rather-long-name-3"]]
+
+
 def test_pipes_get_neither_colours_nor_folds(stowplan, dump, make):
     name = "node-" + "x" * 200
     answer = stowplan("simulate", "--cluster", dump(make.node(name), make.pod("p")))

@@ -65,7 +65,18 @@ def test_documents(stowplan, dump, make):
     assert as_json.code == 1
     assert (content["apiVersion"], content["kind"]) == ("stowplan.io/v1alpha1", "Simulation")
     assert [step.get("node") for step in content["sequence"]] == ["n1", None]
+    assert content["summary"] == {"nodes": 1, "pending": 2, "placed": 1, "unschedulable": 1, "notTried": 0, "evicted": 0}
+    assert content["requested"]["total"]["cpu"] == {"before": "0", "after": "1", "allocatable": "4"}
+    assert content["requested"]["nodes"]["n1"]["pods"] == {"before": "0", "after": "1", "allocatable": "110"}
+    assert list(content)[-1] == "profiles"
     assert yaml.safe_load(stowplan("simulate", "--cluster", cluster, "-o", "yaml").out) == content
+
+
+def test_amounts_name_only_nodes_that_change(stowplan, dump, make):
+    cluster = dump(make.node("n1"), make.node("n2", "8"), make.pod("p", "5"))
+    requested = json.loads(stowplan("simulate", "--cluster", cluster, "-o", "json").out)["requested"]
+    assert list(requested["nodes"]) == ["n2"]
+    assert requested["total"]["cpu"] == {"before": "0", "after": "5", "allocatable": "12"}
 
 
 def test_the_same_every_time_and_from_standard_input(stowplan, dump, make, monkeypatch):
@@ -81,7 +92,7 @@ def test_several_inputs_make_one_cluster(stowplan, dump, make, tmp_path):
     (tmp_path / "nodes" / "n1.yaml").write_text(yaml.safe_dump(make.node("n1")))
     answer = stowplan("simulate", "--cluster", dump(make.pod("p")), "--cluster", tmp_path / "nodes")
     assert answer.code == 0
-    assert "1 of 1 pending pods placed on 1 nodes" in answer.out
+    assert "1 of 1 pending pods placed on 1 node\n" in answer.out
 
 
 def test_warnings_are_grouped_on_standard_error(stowplan, dump, make):

@@ -241,6 +241,63 @@ def test_characters_that_yaml_forbids(tmp_path):
     assert only(tmp_path / "dump.yaml", "kind: Node\nmetadata: {name: \x07}\n").message.startswith("broken YAML: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("NAME   STATUS   ROLES\nn1     Ready    <none>\n", "dump with -o json"),
+        ("NAMESPACE   NAME   READY   STATUS\nweb   p   1/1   Running\n", "dump with -o json"),
+        ("Error from server (Forbidden): pods is forbidden\n", "kubectl failed: Error from server (Forbidden): pods is forbidden"),
+        ("No resources found in web namespace.\n", "kubectl failed: No resources found"),
+        ("\x7fELF\x00\x00\x01", "binary data"),
+    ],
+)
+def test_texts_that_are_no_dump(path, text, said):
+    found = only(path, text)
+    assert said in found.message
+    assert str(path) in found.message
+
+
+@pytest.mark.parametrize("layout", [json.dumps, lambda status: json.dumps(listed(NODE, status))])
+def test_an_answer_of_the_api_server_is_no_cluster(path, layout):
+    found = only(path, layout({"apiVersion": "v1", "kind": "Status", "status": "Failure", "message": "pods is forbidden"}))
+    assert "pods is forbidden" in found.message
+    assert found.span.source.name == str(path)
+
+
+def test_a_class_that_is_missing_does_not_block(path):
+    items = [pod(name, priorityClassName="high", priority=None) for name in ("a", "b", "c")]
+    path.write_text(kubectl(NODE, *items, pod("d", priorityClassName="system-node-critical", priority=None)))
+    store, report = read_cluster([path])
+    (warning,) = report.warnings
+    assert warning.message == (
+        'there is no PriorityClass "high" for web/a and 2 more: priority 0 is taken; add priorityclasses to the dump'
+    )
+    assert {key: waiting.spec.priority for key, waiting in store.pending.items()} == {
+        "web/a": 0, "web/b": 0, "web/c": 0, "web/d": 2_000_001_000,
+    }  # fmt: skip
+    path.write_text(
+        kubectl(NODE, requesting("1x5") | {"spec": {**requesting("1x5")["spec"], "priority": None, "priorityClassName": "x"}})
+    )
+    with pytest.raises(ClusterError, match="1x5"):
+        read_cluster([path])
+
+
+def test_a_node_that_cannot_be_read_is_not_missing(path):
+    bad = NODE | {"status": {"allocatable": {"cpu": "4x"}}}
+    path.write_text(kubectl(bad, pod(nodeName="n1")))
+    with pytest.raises(ClusterError) as caught:
+        read_cluster([path])
+    (found,) = caught.value.diagnostics
+    assert "4x" in found.message
+
+
+def test_findings_have_a_short_repr(path):
+    text = kubectl(NODE, requesting("1x5"))
+    found = only(path, text)
+    assert f"{path}:{found.span.line}:{found.span.column}" in repr(found)
+    assert "apiVersion" not in repr(found)
+
+
 def test_nested_without_end(path):
     assert "deeply" in only(path, '{"kind": "Node", "metadata": ' + "[" * 100_000).message
 

@@ -1,5 +1,6 @@
 """One cluster, written in every layout there is, must read the same."""
 
+import gzip
 import io
 import json
 import os
@@ -232,7 +233,7 @@ def test_no_nodes_is_only_a_warning(tmp_path):
     path.write_text(json.dumps({**LIST, "items": []}, indent=4))
     store, report = read_cluster([path])
     assert not store.nodes
-    assert [warning.message for warning in report.warnings] == ["there are no nodes"]
+    assert [warning.message for warning in report.warnings] == ["the dump holds no nodes: add nodes"]
 
 
 def test_a_pod_on_a_missing_node_is_a_warning():
@@ -242,5 +243,26 @@ def test_a_pod_on_a_missing_node_is_a_warning():
 
 def test_lists_inside_an_iterable():
     assert summary(load_cluster([LIST])) == EXPECTED
-    with pytest.raises(ClusterError, match="expected an object"):
-        load_cluster([LIST, 7])
+    assert summary(load_cluster(LIST)) == EXPECTED
+
+
+def test_a_path_is_read(tmp_path):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(LIST))
+    assert summary(load_cluster(path)) == summary(load_cluster(str(path))) == summary(load_cluster(tmp_path)) == EXPECTED
+
+
+@pytest.mark.parametrize("wrong", [[LIST, 7], ["a.json", "b.json"], [None, None], 7, None])
+def test_anything_else_is_one_error_that_says_what_to_pass(wrong):
+    with pytest.raises(ClusterError, match="takes a path, a List as a dict, or an iterable of Kubernetes objects") as caught:
+        load_cluster(wrong)
+    assert len(caught.value.diagnostics) == 1
+
+
+@pytest.mark.parametrize("name", ["dump.json.gz", "dump.json"])
+def test_compressed_dumps_are_read(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(json.dumps(LIST, indent=4).encode()))
+    assert summary(read_cluster([tmp_path])[0]) == EXPECTED
+    (tmp_path / name).write_bytes(gzip.compress(json.dumps(LIST, indent=4).encode())[:-30])
+    with pytest.raises(ClusterError, match="broken gzip data"):
+        read_cluster([tmp_path])

@@ -40,9 +40,27 @@ def taint(key, value="", effect="NoSchedule"):
 
 
 def test_lack_of_room():
-    assert ways(node("a"), pod("u", "3500m", on="a"), pod()) == [(("lacks 500m cpu (500m of 4 free)",), ("a",))]
-    assert ways(node("a", cpu=2), pod(cpu="3")) == [(("is too small: 3 cpu requested, 2 in all",), ("a",))]
-    assert ways(node("a"), pod("u", on="a"), pod("v", on="a"), pod()) == [(("has no room for another pod (2 of 2)",), ("a",))]
+    shrink = "shrink the cpu request by 500m (500m of 4000m free)"
+    assert ways(node("a"), pod("u", "3500m", on="a"), pod()) == [((shrink,), ("a",))]
+    assert ways(node("a"), pod("u", "4", on="a"), pod()) == [(("free 1 of cpu (0 of 4 free)",), ("a",))]
+    assert ways(node("a"), pod("u", on="a"), pod("v", on="a"), pod()) == [(("remove a pod (it runs 2 of at most 2)",), ("a",))]
+
+
+def test_amounts_of_a_resource_have_one_unit():
+    def memory(amount, name="p", on=""):
+        return pod(name, on=on, containers=[{"name": "c", "resources": {"requests": {"memory": amount}}}])
+
+    shrink = "shrink the memory request by 1536Mi (512Mi of 8192Mi free)"
+    assert ways(node("a"), memory("7680Mi", "u", "a"), memory("2Gi")) == [((shrink,), ("a",))]
+    assert ways(node("a"), memory("1", "u", "a"), memory("8Gi"))[0][0] == (
+        "shrink the memory request by 1Mi (8191Mi of 8192Mi free)",
+    )
+    assert ways(node("a", cpu=31.85), pod(cpu="48"))[0][0] == ("48 cpu requested, 31.85 at most",)
+
+
+def test_nodes_that_are_too_small_stand_together_at_the_end():
+    found = ways(node("a", cpu=2), node("b", cpu=1, taints=[taint("k")]), node("c"), pod("u", "2", on="c"), pod(cpu="3"))
+    assert found == [(("shrink the cpu request by 1 (2 of 4 free)",), ("c",)), (("3 cpu requested, 2 at most",), ("a", "b"))]
 
 
 def test_the_nearest_node_of_each_kind_and_its_equals():
@@ -50,7 +68,7 @@ def test_the_nearest_node_of_each_kind_and_its_equals():
     held = [pod(f"u{i}", cpu, on=f"f{i}") for i, cpu in enumerate(("3100m", "3900m", "3100m"))]
     tainted = [node("t2", taints=[taint("a", "b")]), node("t1", taints=[taint("a", "b")])]
     assert ways(*full, *held, *tainted, pod()) == [
-        (("lacks 100m cpu (900m of 4 free)",), ("f0", "f2")),
+        (("shrink the cpu request by 100m (900m of 4000m free)",), ("f0", "f2")),
         (("tolerate taint a=b:NoSchedule",), ("t1", "t2")),
     ]
 
@@ -59,7 +77,7 @@ def test_a_cordon_is_one_need_and_soft_taints_are_none():
     cordoned = node(
         "a", unschedulable=True, taints=[taint("node.kubernetes.io/unschedulable"), taint("x", effect="PreferNoSchedule")]
     )
-    assert ways(cordoned, pod()) == [(("is cordoned (spec.unschedulable)",), ("a",))]
+    assert ways(cordoned, pod()) == [(("uncordon the node",), ("a",))]
 
 
 def test_labels_and_ports():
@@ -71,16 +89,16 @@ def test_labels_and_ports():
     }
     required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     node_needs = ways(node("a", labels={"disk": "hdd", "gen": "7"}), pod(affinity=required))
-    assert node_needs == [(("required node affinity wants disk in (ssd), the node has 'hdd'",), ("a",))]
+    assert node_needs == [(("meet required node affinity disk in (ssd) (the node has 'hdd')",), ("a",))]
     port = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]
     taken = ways(node("a"), pod("u", on="a", containers=port), pod(containers=port))
-    assert taken == [(("host port 80/TCP is taken by web/u",), ("a",))]
+    assert taken == [(("free host port 80/TCP, which web/u takes",), ("a",))]
 
 
 def test_only_the_node_that_a_pod_is_bound_to_counts():
     pin = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
     required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pin]}}}
-    assert ways(node("a"), node("b", cpu=0), pod(affinity=required)) == [(("has no cpu",), ("b",))]
+    assert ways(node("a"), node("b", cpu=0), pod(affinity=required)) == [(("1 cpu requested, none there",), ("b",))]
 
 
 def test_pods_that_nothing_rejects_or_that_are_not_tried_need_nothing():
@@ -107,8 +125,12 @@ def test_needs_are_exactly_what_is_wrong_with_a_node(rows):
     reported = {name: " ".join(way.needs) for way in cheapest(store, found) for name in way.nodes}
     for name, needs in reported.items():
         cpu, taints, cordoned, labelled = rows[int(name[1:])]
-        assert ("cordoned" in needs) == cordoned
+        if cpu < 2:
+            largest = max(other for other, *_ in rows if other < 2)
+            assert needs == f"2 cpu requested, {f'{largest} at most' if largest else 'none there'}"
+            continue
+        assert ("uncordon" in needs) == cordoned
         assert ("disk" in needs) == (not labelled)
         assert needs.count("tolerate") == taints
-        assert ("cpu" in needs) == (cpu < 2)
+        assert "cpu" not in needs
     assert bool(reported) == bool(found.infeasible)

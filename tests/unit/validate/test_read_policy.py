@@ -48,7 +48,8 @@ def test_the_first_configuration_is_used_and_the_others_are_named(tmp_path):
         (HEAD + "parallelism: 0\n", Code.INVALID),
         (HEAD + "a: [\n", Code.SYNTAX),
         ("kind: Deployment\napiVersion: apps/v1\n", Code.UNKNOWN_KIND),
-        ("", Code.NOT_A_MAPPING),
+        ("", Code.UNREADABLE),
+        ("# nothing\n", Code.NOT_A_MAPPING),
         (HEAD + "{{ x }}\n", Code.TEMPLATE),
     ],
 )

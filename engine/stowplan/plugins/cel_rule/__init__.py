@@ -28,6 +28,7 @@ UNIT = 1_000_000
 MOST = 1_000_000.0
 """Largest score of a rule, and with the other sign the smallest."""
 NUMBERS = ("int", "double")
+NO_SCORE = "the score is no number in range"
 MOST_TEXTS = 256
 """Distinct messages of one rule for one pod; further nodes get the last of them."""
 LONGEST = 1024
@@ -110,13 +111,19 @@ def _rejects(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Clus
     if ask.failure is not None:
         return {_failed(expressions, conduct, ask.failure): np.full(cluster.size, conduct.fails_closed)}
     assert ask.side is not None
-    if judge.func is _verdict and cluster.size > SOME and cluster.changes is None and suits(expressions.reading):
+    if judge.func is _verdict and _in_columns(expressions, cluster):
         column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
         if column.kind == "bool":
             refused = ~column.data if column.failures is None else ~column.data & ~column.failures.mask
             found = _refusing(rule, judge, ask, cluster, refused)
             return {**found, **_failing(expressions, conduct, column)}
     return _by_rows(rule, judge, ask, cluster)
+
+
+def _in_columns(expressions: Expressions, cluster: Cluster) -> bool:
+    """Whether columns are the faster way; where rows are few, answers are remembered unless they depend on other rows."""
+    many = cluster.size > SOME or (expressions.reading.beyond and cluster.size > 1)
+    return many and cluster.changes is None and suits(expressions.reading)
 
 
 def _failing(expressions: Expressions, conduct: Conduct, column: Column) -> Rejections:
@@ -191,7 +198,7 @@ def _unscored(expressions: Expressions, conduct: Conduct, value: Any, _: Mapping
     """Why a node is rejected that has no score."""
     if _point(conduct.unit, value, _) is not None:
         return None
-    return _failed(expressions, conduct, value.message if isinstance(value, CelError) else "the score is no number in range")
+    return _failed(expressions, conduct, value.message if isinstance(value, CelError) else NO_SCORE)
 
 
 def printable(text: str) -> str:
@@ -223,12 +230,58 @@ def _scores(expressions: Expressions, unit: int, judge: Judge, ask: Ask, cluster
     if ask.failure is not None or not cluster.size:
         return np.zeros(cluster.size, dtype=np.int64)
     assert ask.side is not None
-    if cluster.size > SOME and cluster.changes is None and suits(expressions.reading):
+    if _in_columns(expressions, cluster):
         column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
         if column.kind in NUMBERS:
             return _steps(column, unit)
     points, of = answers(expressions.value, judge, ask.side, cluster)
     return np.array([point or 0 for point in points], dtype=np.int64)[of]
+
+
+# Errors, for explanations: where a rule has no value, whatever that leads to
+
+
+def errors(plugin: Plugin, ask: Ask, cluster: Cluster) -> Mapping[str, Mask]:
+    """Rows for which the expression of a rule has no value, by the error."""
+    expressions = expressions_of(plugin)
+    if expressions is None or not cluster.size:
+        return {}
+    if ask.failure is not None:
+        return {ask.failure: np.ones(cluster.size, dtype=np.bool_)}
+    assert ask.side is not None
+    if _in_columns(expressions, cluster):
+        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
+        if column.kind == ("bool" if plugin.scores is None else column.kind if column.kind in NUMBERS else ""):
+            return _column_errors(column)
+    texts, of = answers(expressions.value, _filter_error if plugin.scores is None else _score_error, ask.side, cluster)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    codes = np.array([numbers[text] for text in texts], dtype=np.int64)[of]
+    return {text: codes == number for text, number in numbers.items() if text is not None}
+
+
+def _column_errors(column: Column) -> Mapping[str, Mask]:
+    found: dict[str, Mask] = {}
+    failed = np.zeros(len(column), dtype=np.bool_)
+    if column.failures is not None:
+        failed = column.failures.mask
+        for number, error in enumerate(column.failures.table, 1):
+            text, mask = printable(error.message), column.failures.codes == number
+            found[text] = found[text] | mask if text in found else mask
+    if column.kind in NUMBERS:
+        found[NO_SCORE] = ~(np.isfinite(column.data) & (np.abs(column.data) <= MOST)) & ~failed
+    return {text: mask for text, mask in found.items() if mask.any()}
+
+
+def _filter_error(value: Any, _: Mapping[str, Any]) -> str | None:
+    if isinstance(value, CelError):
+        return printable(value.message)
+    return None if isinstance(value, bool) else "the filter is neither true nor false"
+
+
+def _score_error(value: Any, _: Mapping[str, Any]) -> str | None:
+    if isinstance(value, CelError):
+        return printable(value.message)
+    return NO_SCORE if _point(1, value, _) is None else None
 
 
 # Normalisation: from raw scores to 0..100, in steps of the unit
@@ -273,4 +326,4 @@ _NORMALISE: dict[str, Callable[[int], Normalise | None]] = {
     "Reverse": _reverse,
 }
 
-__all__ = ["UNIT", "Conduct", "expressions_of", "filter_rule", "score_rule"]
+__all__ = ["UNIT", "Conduct", "errors", "expressions_of", "filter_rule", "score_rule"]

@@ -5,32 +5,30 @@ Only what stands in columns of the cluster is here; a rule that reads anything e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeAlias
+from collections import deque
+from collections.abc import Hashable, Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stowplan.cel import CelError
-from stowplan.cel.column import Column, Dictionary, Elements, Failures, Ragged, Rows, View
+from stowplan.cel.column import Column, Dictionary, Elements, Failures, Ragged, View
 from stowplan.cel.errors import no_key
 from stowplan.cel.lift import each
 from stowplan.cel.values import NONE, Optional
 from stowplan.plugins.cel_rule.amounts import MILLI
 from stowplan.plugins.cel_rule.compiled import PodSide
+from stowplan.plugins.cel_rule.crowdcolumns import OF_KIND, CrowdColumns
+from stowplan.plugins.cel_rule.domaincolumns import DomainColumns, NodeProbe, calls
+from stowplan.plugins.cel_rule.members import Derive, Members, Plain
 from stowplan.plugins.cel_rule.nodeview import NodeView, Scene
-from stowplan.plugins.cel_rule.podview import SeatedView
 from stowplan.plugins.cel_rule.reading import Reading
-from stowplan.state import ALLOCATABLE, CROWD, LABELS, NAME, REQUESTED, TAINTS, UNSCHEDULABLE, Cluster, Coded, Crowd, label
+from stowplan.state import ALLOCATABLE, CROWD, LABELS, NAME, REQUESTED, TAINTS, UNSCHEDULABLE, Cluster, Coded, label
 from stowplan.state import Column as Fact
-from stowplan.state.changes import Kinds
 
-Derive: TypeAlias = Callable[[Any], Any]
 _FACTS: dict[Any, Fact[Coded[Any]]] = {"name": NAME, "unschedulable": UNSCHEDULABLE}
 _CODED = frozenset((NAME, UNSCHEDULABLE, TAINTS))
-_OF_KIND = frozenset(("labels", "namespace", "priority", "requests"))
-"""members that all pods of one kind share"""
 
 
 def suits(reading: Reading) -> bool:
@@ -40,83 +38,15 @@ def suits(reading: Reading) -> bool:
 
 def obstacle(reading: Reading) -> str | None:
     """What keeps a rule from being evaluated in columns; None if nothing does."""
-    if reading.beyond:
-        return "it looks at topology domains or the cluster: once for nodes that look alike"
     if reading.raw:
         fields = ", ".join(sorted(".".join(path) for path in reading.raw))
         return f"it reads the object itself ({fields}): once for each distinct value"
-    if not reading.of_pods <= _OF_KIND:
-        return f"it reads {', '.join(sorted(reading.of_pods - _OF_KIND))} of the pods on a node"
-    others = [column.family for column in reading.coded if column not in _CODED and column.family != LABELS.family]
+    if not reading.of_pods <= OF_KIND:
+        return f"it reads {', '.join(sorted(reading.of_pods - OF_KIND))} of the pods on a node"
+    others = [member for member, column in FACTS.items() if column in reading.coded and column not in _CODED]
     if others:
         return f"it reads {', '.join(others)}: once for each distinct value"
     return "it reads all amounts at once" if None in reading.amounts.values() else None
-
-
-class Plain(View):
-    """A column as a view."""
-
-    __slots__ = ("_column",)
-
-    def __init__(self, column: Column) -> None:
-        self._column = column
-
-    def __len__(self) -> int:
-        return len(self._column)
-
-    def derive(self, tag: Hashable, function: Derive) -> View:
-        return Plain(each(self._column, tag, function))
-
-    def column(self) -> Column:
-        return self._column
-
-    def elements(self, names: int) -> Elements | None:
-        return Rows(self._column.rows()).elements(names)
-
-    def row(self, index: int) -> Any:
-        return self._column.row(index)
-
-
-class Members(View):
-    """Structured values of the asked rows; what is not known in columns is computed row by row."""
-
-    __slots__ = ("_rows", "scene")
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self._rows: Rows | None = None
-
-    def __len__(self) -> int:
-        return self.scene.cluster.size
-
-    def value(self, place: int) -> Any:
-        """The value of one row."""
-        raise NotImplementedError
-
-    def known(self, kind: str, key: Any) -> View | None:
-        """What a step leads to, if there is a column for it; `kind` is field, has, in, look or an index operator."""
-        raise NotImplementedError
-
-    def derive(self, tag: Hashable, function: Derive) -> View:
-        if isinstance(tag, tuple) and len(tag) > 1 and isinstance(tag[-1], str):
-            found = self.known(tag[0], tag[-1])
-            if found is not None:
-                return found
-        return self._all().derive(tag, function)
-
-    def _all(self) -> Rows:
-        if self._rows is None:
-            self._rows = Rows([self.value(place) for place in range(len(self))])
-        return self._rows
-
-    def column(self) -> Column:
-        return self._all().column()
-
-    def elements(self, names: int) -> Elements | None:
-        return self._all().elements(names)
-
-    def row(self, index: int) -> Any:
-        return self.value(index)
 
 
 class NodeColumns(Members):
@@ -126,6 +56,9 @@ class NodeColumns(Members):
 
     def value(self, place: int) -> NodeView:
         return NodeView(self.scene, place)
+
+    def derive(self, tag: Hashable, function: Derive) -> View:
+        return DomainColumns(self.scene, function(NodeProbe())) if calls(tag, "domain") else super().derive(tag, function)
 
     def known(self, kind: str, key: Any) -> View | None:
         if kind != "field":
@@ -220,68 +153,6 @@ def optional(view: Coded[Any]) -> Column:
     return Column("coded", view.codes, _forms(view)["optional"])
 
 
-class CrowdColumns(View):
-    """All pods on the asked nodes, one after the other."""
-
-    __slots__ = ("_crowd", "_now")
-
-    def __init__(self, crowd: Crowd, now: float) -> None:
-        self._crowd, self._now = crowd, now
-
-    def __len__(self) -> int:
-        return len(self._crowd.codes)
-
-    def derive(self, tag: Hashable, function: Derive) -> View:
-        if isinstance(tag, tuple) and tag[0] == "field" and tag[1] in _OF_KIND:
-            return Spread(_by_kind(self._crowd.kinds, tag[1]), self._crowd.codes)
-        return Rows([self.row(index) for index in range(len(self))]).derive(tag, function)
-
-    def column(self) -> Column:
-        return Rows([self.row(index) for index in range(len(self))]).column()
-
-    def elements(self, names: int) -> Elements | None:  # noqa: ARG002
-        return None
-
-    def row(self, index: int) -> Any:
-        return SeatedView(self._crowd.pod(index), self._now)
-
-
-class Spread(View):
-    """Values that are kept for each kind of pod, over pods: what is derived is computed by kind, once."""
-
-    __slots__ = ("_codes", "_of_kinds")
-
-    def __init__(self, of_kinds: View, codes: NDArray[np.int32]) -> None:
-        self._of_kinds, self._codes = of_kinds, codes
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def derive(self, tag: Hashable, function: Derive) -> View:
-        return Spread(self._of_kinds.derive(tag, function), self._codes)
-
-    def column(self) -> Column:
-        return self._of_kinds.column().take(self._codes)
-
-    def elements(self, names: int) -> Elements | None:
-        return Rows([self.row(index) for index in range(len(self))]).elements(names)
-
-    def row(self, index: int) -> Any:
-        return self._of_kinds.row(int(self._codes[index]))
-
-
-_by_kinds: WeakKeyDictionary[Kinds, dict[str, Rows]] = WeakKeyDictionary()
-
-
-def _by_kind(kinds: Kinds, member: str) -> Rows:
-    """A member of the pods of each kind; what is derived from it is kept with it."""
-    known = _by_kinds.setdefault(kinds, {})
-    found = known.get(member)
-    if found is None or len(found) != len(kinds.pods):
-        found = known[member] = Rows([SeatedView(pod, 0.0)[member] for pod in kinds.pods])
-    return found
-
-
 class VariableColumns(View):
     """`variables`, of which some differ between nodes."""
 
@@ -327,9 +198,14 @@ def named(column: Column, name: str) -> Column:
 
 def bindings_of(side: PodSide, cluster: Cluster) -> dict[str, Any]:
     """The variables of the expressions for all asked rows."""
-    scene = Scene(cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+    reading = side.expressions.reading
+    if cluster.watch is not None:
+        deque(reading.apart(cluster), maxlen=0)  # the watch must learn what tells rows apart
+    scene = Scene(cluster, reading, side.pod.pod.namespace, side.now)
     bindings = dict(side.bindings)
     bindings["node"] = NodeColumns(scene)
+    if reading.cluster:
+        bindings["cluster"] = DomainColumns(scene, "")
     if any(variable.of_node for variable in side.expressions.variables.values()):
         bindings["variables"] = VariableColumns(side, bindings, cluster.size)
     return bindings

@@ -14,7 +14,7 @@ from stowplan.cel.kinds import STRING, Struct, Type
 from stowplan.cel.touches import Path
 from stowplan.objects import Labels, Node
 from stowplan.plugins.cel_rule.amounts import AmountMap, base, in_base_units, of_fact
-from stowplan.plugins.cel_rule.podview import ABSENT, SECOND, Member, SeatedView, View, since
+from stowplan.plugins.cel_rule.podview import ABSENT, SECOND, STRUCTURES, Member, SeatedView, View, since
 from stowplan.plugins.cel_rule.reading import CREATED, Reading
 from stowplan.plugins.cel_rule.types import object_type, read
 from stowplan.state import ALLOCATABLE, AREAS, MATCHING, READY, REQUESTED, Area, Cluster, Numbers, raw_field
@@ -40,6 +40,13 @@ class LabelTest:
         return all(labels.get(key) == value for key, value in self.labels)
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A field that is not there, and how many names of its path are."""
+
+    depth: int
+
+
 class Scene:
     """The asked rows of a cluster, and what all of them share."""
 
@@ -61,6 +68,13 @@ class Scene:
             found = self._areas[key] = self.cluster[AREAS].by(key)
         return found
 
+    def test(self, labels: Mapping[Any, Any], namespaces: Sequence[Any] | None) -> LabelTest:
+        """What `pods()` asks for: these labels, in these namespaces (None: that of the pod)."""
+        wanted = (self.namespace,) if namespaces is None else namespaces
+        if not all(isinstance(item, str) for pair in labels.items() for item in pair):
+            raise CelError("pods() takes labels as texts")
+        return LabelTest(frozenset(labels.items()), frozenset(wanted))
+
     def count(self, key: str, test: LabelTest) -> Numbers:
         """Matching pods in the domain of each asked row."""
         found = self._counts.get((key, test))
@@ -79,11 +93,11 @@ class Scene:
         return in_base_units({name: int(array[place]) for name, array in arrays})
 
     def raw(self, path: Path, place: int, kind: Type) -> Any:
-        """A field of the raw object of one row; ABSENT where it lacks it. Rows with equal JSON share the value."""
+        """A field of the raw object of one row; a Gap where it lacks it. Rows with equal JSON share the value."""
         coded = self.cluster[raw_field(path)]
         text = coded.values[int(coded.codes[place])]
-        if text is None:
-            return ABSENT
+        if isinstance(text, int):
+            return Gap(text)
         found = self._read.get((path, text), self)
         if found is self:
             found = self._read[path, text] = read(_decode(text), kind)
@@ -115,17 +129,18 @@ class NodeView(View):
         for path in self.scene.reading.raw:
             if path[0] == name:
                 value = self.scene.raw(path, self.place, _kind_at(path))
-                if value is ABSENT:
-                    continue
-                if len(path) == 1:
+                if isinstance(value, Gap):
+                    _ensure(member, path[1 : value.depth])
+                elif len(path) == 1:
                     return value
-                _put(member, path[1:], value)
-        return member or ABSENT
+                else:
+                    _put(member, path[1:], value)
+        return member if member or name in STRUCTURES else ABSENT
 
     def age(self) -> Any:
         """The time since the node was made."""
         created = self.scene.raw(CREATED, self.place, object_type("ObjectMeta").fields["creationTimestamp"])
-        return ABSENT if created is ABSENT else since(created.ns / SECOND, self.scene.now)
+        return ABSENT if isinstance(created, Gap) else since(created.ns / SECOND, self.scene.now)
 
     def free(self) -> AmountMap:
         """What is allocatable and not requested."""
@@ -136,7 +151,7 @@ class NodeView(View):
     members: ClassVar[Mapping[str, Member]] = {
         "name": lambda view: view.node.name,
         "labels": lambda view: view.node.labels,
-        "annotations": lambda view: (view.part("metadata") or {}).get("annotations", {}),
+        "annotations": lambda view: view.part("metadata").get("annotations", {}),
         "allocatable": lambda view: of_fact(view.node.allocatable),
         "requested": lambda view: view.scene.amounts(REQUESTED, view.place),
         "free": lambda view: view.free(),
@@ -145,7 +160,7 @@ class NodeView(View):
         "unschedulable": lambda view: view.node.unschedulable,
         "images": lambda view: [{"name": name, "size": float(size)} for names, size in view.node.images for name in names],
         "age": lambda view: view.age(),
-        "ready": lambda view: view.scene.cluster[READY].values[int(view.scene.cluster[READY].codes[view.place])] is not None,
+        "ready": lambda view: view.scene.cluster[READY].values[int(view.scene.cluster[READY].codes[view.place])] == 1,
         **{name: partial(_part, name) for name in ("apiVersion", "kind", "metadata", "spec", "status")},
     }
 
@@ -158,13 +173,18 @@ def _kind_at(path: Path) -> Type:
     return kind
 
 
-def _put(member: dict[str, Any], path: Path, value: Any) -> None:
-    for name in path[:-1]:
+def _ensure(member: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What a path leads to, made of empty objects where nothing was put yet."""
+    for name in path:
         inner = member.get(name)
         if not isinstance(inner, dict):
             inner = member[name] = dict(inner or {})
         member = inner
-    member[path[-1]] = value
+    return member
+
+
+def _put(member: dict[str, Any], path: Path, value: Any) -> None:
+    _ensure(member, path[:-1])[path[-1]] = value
 
 
 class DomainView(View):
@@ -180,11 +200,7 @@ class DomainView(View):
 
     def pods(self, labels: Mapping[Any, Any], namespaces: Sequence[Any] | None) -> int:
         """How many pods with these labels run there, in these namespaces (None: that of the pod)."""
-        wanted = (self.scene.namespace,) if namespaces is None else namespaces
-        if not all(isinstance(item, str) for pair in labels.items() for item in pair):
-            raise CelError("pods() takes labels as texts")
-        test = LabelTest(frozenset(labels.items()), frozenset(wanted))
-        return int(self.scene.count(self.key, test)[self.place])
+        return int(self.scene.count(self.key, self.scene.test(labels, namespaces))[self.place])
 
     def free(self) -> AmountMap:
         """What the nodes have left together."""

@@ -13,6 +13,8 @@ from stowplan.plugins.cel_rule.types import object_type, read
 from stowplan.state.objects import whole
 
 SECOND = 10**9
+STRUCTURES = frozenset(("metadata", "spec", "status"))
+"""members that every object has, be they empty"""
 ABSENT: Any = object()
 Member = Callable[[Any], Any]
 
@@ -66,7 +68,9 @@ def of_raw(kind: str, name: str) -> Member:
 
     def member(view: Any) -> Any:
         found = view.raw().get(name)
-        return ABSENT if found is None else read(found, object_type(kind).fields[name])
+        if found is None:
+            return {} if name in STRUCTURES else ABSENT
+        return read(found, object_type(kind).fields[name])
 
     return member
 

@@ -30,7 +30,7 @@ from stowplan.state import (
 )
 
 CREATED = ("metadata", "creationTimestamp")
-_FACTS: dict[str, Column[Any]] = {
+FACTS: dict[str, Column[Any]] = {
     "taints": TAINTS,
     "unschedulable": UNSCHEDULABLE,
     "images": IMAGE_LISTS,
@@ -113,8 +113,8 @@ class Reading:
             head = "name"
         if head == "labels":
             self.coded[label(rest[0]) if rest else LABELS] = None
-        elif head in _FACTS:
-            self.coded[_FACTS[head]] = None
+        elif head in FACTS:
+            self.coded[FACTS[head]] = None
         elif head in _AMOUNTS:
             for column in _AMOUNTS[head]:
                 self._amount(column, {rest[0]} if rest else None)
@@ -133,6 +133,15 @@ class Reading:
     def _amount(self, column: Column[Any], names: set[str] | None) -> None:
         known = self.amounts.get(column, set())
         self.amounts[column] = None if names is None or known is None else known | names
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """What it reads of nodes, as expressions call it."""
+        names = {member for member, column in FACTS.items() if column in self.coded}
+        names |= {"labels"} if any(column.family == LABELS.family for column in self.coded) else set()
+        names |= {column.family for column in self.amounts} | {".".join(path) for path in self.raw}
+        names |= ({"pods"} if self.pods else set()) | ({"other nodes"} if self.beyond else set())
+        return tuple(sorted(names))
 
     @property
     def timed(self) -> bool:

@@ -1,0 +1,78 @@
+"""Kinds that decisions depend on and that the cluster, as it was dumped, does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from stowplan.objects import PersistentVolumeClaim, Pod, ResourceClaim, Workload
+from stowplan.state import Store
+from stowplan.text import counted
+
+_OWNERS = {
+    "ReplicaSet": "replicasets",
+    "StatefulSet": "statefulsets",
+    "ReplicationController": "replicationcontrollers",
+}
+"""Controllers by which default spreading knows the pods of a workload, as kubectl calls them."""
+VOLUME_KINDS = "persistentvolumes,persistentvolumeclaims,storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
+DEVICE_KINDS = "resourceclaims,resourceslices,deviceclasses"
+
+
+class Lack(NamedTuple):
+    """What the cluster holds none of, what follows, and the kinds to add, as kubectl takes them."""
+
+    text: str
+    kinds: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: add {self.kinds} to the dump"
+
+
+def lacks(store: Store) -> Iterator[Lack]:
+    """Everything that is visibly missing for all pods."""
+    running = [pod for seats in store.seats for pod in seats.values()]
+    waiting = list(store.pending.values())
+    yield from _workloads(store, waiting, any_pods=bool(waiting or running))
+    yield from claims(store, [*waiting, *running])
+
+
+def _workloads(store: Store, waiting: list[Pod], *, any_pods: bool) -> Iterator[Lack]:
+    """Upstream: `DefaultSelector`, which merges the selectors of a pod's Services and its controller."""
+    known = store.facts.get(Workload, {})
+    orphans: dict[str, list[Pod]] = {}
+    for pod in waiting:
+        owner = pod.owner
+        if owner is None or owner.kind not in _OWNERS or owner.api_version.rpartition("/")[0] not in ("", "apps"):
+            continue  # other groups have kinds of these names, and default spreading does not know them
+        if f"{owner.kind}/{pod.namespace}/{owner.name}" not in known:
+            orphans.setdefault(owner.kind, []).append(pod)
+    missing = [_OWNERS[kind] for kind in _OWNERS if kind in orphans]
+    found = [f"the {kind}s of {_pods(pods)}" for kind, pods in sorted(orphans.items())]
+    if any_pods and not any(workload.kind == "Service" for workload in known.values()):
+        missing, found = ["services", *missing], ["Services", *found]
+    if missing:
+        yield Lack(f"{', '.join(found)} are not in the dump, so default topology spreading cannot be judged", ",".join(missing))
+
+
+def _pods(pods: list[Pod]) -> str:
+    return f"{counted(len(pods), 'pending pod')} ({pods[0].key}{' is one' if len(pods) > 1 else ''})"
+
+
+def claims(store: Store, pods: Iterable[Pod]) -> Iterator[Lack]:
+    """Claims that some of these pods use while the cluster holds none at all."""
+    volumes = not store.facts.get(PersistentVolumeClaim)
+    devices = not store.facts.get(ResourceClaim)
+    if not volumes and not devices:
+        return
+    claimants = [pod for pod in pods if pod.spec.volumes or pod.spec.claims]
+    mounting = [pod for pod in claimants if any(v.persistent_volume_claim or v.ephemeral for v in pod.spec.volumes)]
+    if volumes and mounting:
+        yield Lack(f"the dump holds no persistentvolumeclaims, which {_users(mounting)}", VOLUME_KINDS)
+    claiming = [pod for pod in claimants if pod.spec.claims]
+    if devices and claiming:
+        yield Lack(f"the dump holds no resourceclaims, which {_users(claiming)}", DEVICE_KINDS)
+
+
+def _users(pods: list[Pod]) -> str:
+    return f"{pods[0].key} uses" if len(pods) == 1 else f"{len(pods)} pods use ({pods[0].key} is one)"
