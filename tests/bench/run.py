@@ -1,7 +1,7 @@
 """`make bench`: decisions per second with every node scored, and loading; ratios against kube-scheduler where its binary is.
 
 Prints a table, writes build/bench.json, exits 1 if a floor is missed. `python tests/bench/run.py NAME...` runs some only.
-STOWPLAN_ORACLE names a binary that answers `-bench < case.json`; build/oracle/oracle is used if it is there.
+STOWPLAN_ORACLE names a binary that answers `-bench < case.json`; else the one that tests/differential has built is used.
 """
 
 import json
@@ -56,8 +56,9 @@ def decisions(workload):
 
 def oracle():
     """Path of kube-scheduler's algorithm as a binary, if it is at hand."""
-    found = pathlib.Path(os.environ.get("STOWPLAN_ORACLE", BUILD / "oracle" / "oracle"))
-    return found if found.exists() else None
+    named = os.environ.get("STOWPLAN_ORACLE")
+    built = [pathlib.Path(named)] if named else sorted(BUILD.glob("oracle/*/oracle"))
+    return next((path for path in built if path.exists()), None)
 
 
 def kube_scheduler(workload, binary):

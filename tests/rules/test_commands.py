@@ -74,6 +74,50 @@ def test_eval_of_what_is_no_expression(capsys, dump):
     assert "expression:1:6: error[STW303]: undefined field 'labls' in Node, did you mean \"labels\"?" in capsys.readouterr().err
 
 
+def test_eval_counts_values_only_where_some_are_alike(capsys, dump):
+    assert run(["eval", "--cluster", dump, "node.free.cpu / 9.0"]) == 0
+    out = capsys.readouterr().out
+    assert "VALUES" not in out
+    assert "a     0.333333" in out
+    assert run(["eval", "--cluster", dump, "node.free.cpu > 0.0"]) == 0
+    assert "    2  true" in capsys.readouterr().out
+
+
+def test_eval_names_what_is_read_as_expressions_do(capsys, dump):
+    assert run(["eval", "--cluster", dump, 'node.pods.size() + (node.ready ? 1 : 0) + node.domain("zone").nodes']) == 0
+    assert "reads of the node: other nodes, pods, ready\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("expression", ["node", "pod", "node.labels"])
+def test_eval_cuts_long_values(capsys, tmp_path, expression):
+    labels = {f"label-{number}": "x" * 40 for number in range(20)}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": labels}, "status": {}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "d", "labels": labels},
+        "spec": {"priority": 0},
+    }
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    assert run(["eval", "--cluster", str(path), expression]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) < 200
+    assert "-o json has all of them" in out
+    assert run(["eval", "--cluster", str(path), "-o", "wide", expression]) == 0
+    assert "label-19" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["SchedulerPolicy", "KubeSchedulerConfiguration"])
+def test_test_says_what_a_policy_is(capsys, tmp_path, kind):
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY.replace("SchedulerPolicy", kind))
+    assert run(["test", str(path)]) == 3
+    out = capsys.readouterr().out
+    assert f"this is a {kind}, not a file of tests" in out
+    assert "unknown field" not in out
+
+
 def suite(tmp_path, *tests, head="policy: policy.yaml"):
     path = tmp_path / "some.stowtest.yaml"
     path.write_text("\n".join([head, "cluster: |", *(f"  {line}" for line in TEXT.splitlines()), "tests:", *tests]) + "\n")
@@ -104,6 +148,11 @@ def test_test_passes(capsys, tmp_path):
         ("{ranking: [b]}", "expected b, got a (", "ranking"),
         ("{rejected: {b: no}}", "expected b to be rejected with", "rejected.b"),
         ("{rejected: {c: no}}", "there is no node c", "rejected.c"),
+        ("{node: c}", "there is no node c in the cluster of the test; nodes are a, b", "node"),
+        ("{feasible: [a, c]}", "there is no node c", "feasible"),
+        ("{ranking: [c]}", "there is no node c", "ranking"),
+        ("{score: {NodeResourcesFit: {c: 1}}}", "there is no node c", "score.NodeResourcesFit.c"),
+        ("{placements: {p: c}}", "there is no node c", "placements.p"),
         ("{score: {NodeResourcesFit: {a: 1}}}", "expected 1, got ", "score.NodeResourcesFit.a"),
         ("{score: {ssd: {a: 1}}}", "ssd gave no scores", "score.ssd"),
         ("{placements: {p: b}}", "expected b, got a", "placements.p"),
@@ -134,6 +183,8 @@ def test_junit(tmp_path):
         (["- {name: one, expect: {nod: a}}"], "policy: policy.yaml", 'unknown field "tests[0].expect.nod"'),
         (["- {name: one, expect: {node: a}}"], "policy: missing.yaml", "missing.yaml"),
         ([], "policy: policy.yaml", "no tests"),
+        (["- {name: one, expect: {zzz: a}}"], "policy: policy.yaml", "fields here: feasible, message, node, placements, ranking"),
+        (["- {name: one, expect: {feasable: [a]}}"], "policy: policy.yaml", 'did you mean "feasible"?'),
     ],
 )
 def test_files_that_cannot_be_run(capsys, tmp_path, tests, head, message):

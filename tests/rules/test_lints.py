@@ -1,9 +1,12 @@
 """What is accepted in rules and hardly meant."""
 
+import json
+
 import pytest
 
 from rules.scenes import cluster, policy
 from stowplan.cli.main import run
+from stowplan.edge.notation import read_notation
 from stowplan.policy.compile import load
 from stowplan.policy.rule_lints import lints_on
 from stowplan.text import Code, Source
@@ -21,6 +24,10 @@ HEAD = (
         ('filter: node.name > "n9"', Code.TEXT_ORDER, 'node.name > "n9"'),
         ("score: pod.priority", Code.IGNORES_NODE, "pod.priority"),
         ('filter: node.labels["pool"] == pod.name', Code.UNGUARDED, 'node.labels["pool"]'),
+        ('filter: has(node.labels.pool) || node.labels.pool == "x"', Code.UNGUARDED, "node.labels.pool"),
+        ('filter: has(node.labels.pol) && node.labels.pool == "x"', Code.UNGUARDED, "node.labels.pool"),
+        ("filter: 'has(node.labels.pool) ? true : node.labels.pool == \"x\"'", Code.UNGUARDED, "node.labels.pool"),
+        ('filter: node.labels[?"pool"].orValue("x") != "" && node.labels.pool == "x"', Code.UNGUARDED, "node.labels.pool"),
         ("filter: node.labels.pool == pod.name", Code.UNGUARDED, "node.labels.pool"),
         ('filter: node.metadata.annotations["x"] == ""', Code.UNGUARDED, 'node.metadata.annotations["x"]'),
     ],
@@ -39,11 +46,114 @@ def test_what_is_hardly_meant(line, code, marked):
         'filter: has(node.labels.pool) && node.labels.pool == "x"',
         'filter: \'"pool" in node.labels && node.labels["pool"] == "x"\'',
         'filter: node.labels.?pool.orValue("") == "x"',
+        'filter: node.labels[?"pool"].hasValue() && node.labels["pool"] == "x"',
+        'filter: node.labels["pool"] == "x" && has(node.metadata.labels.pool)',
+        "filter: '!has(node.labels.pool) || node.labels.pool == \"x\"'",
+        "filter: 'has(node.labels.pool) ? node.labels.pool == \"x\" : false'",
+        'filter: node.labels[?"pool"].orValue("") != "" && node.labels.pool == pod.name',
+        'filter: node.labels[?"pool"].orValue("") in ["a", "b"] && node.labels.pool == pod.name',
         'filter: node.allocatable["example.com/gpu"] > 0.0',
     ],
 )
 def test_what_is_fine(line):
     assert load(Source("f.yaml", f"{HEAD}    {line}\n")).warnings == ()
+
+
+GUARDS = [
+    'pod.labels[?"t"].hasValue()',
+    "has(pod.labels.t)",
+    '"t" in pod.metadata.labels',
+    'pod.labels["t"] == "x"',
+    'pod.labels[?"t"].orValue("") != ""',
+    "has(pod.labels.t) && pod.priority > 1",
+    'has(pod.labels.t) && has(pod.labels.u) || "t" in pod.labels',
+    'variables.t != ""',
+]
+VARIABLES = """  variables:
+  - {name: t, expression: 'pod.labels[?"t"].orValue("")'}
+  - {name: plain, expression: 'pod.labels.t'}
+"""
+
+
+def unguarded(when, rule, **more):
+    members = "".join(f"    {key}: {value}\n" for key, value in more.items())
+    text = f"{HEAD.replace('  rules:', VARIABLES + '  rules:')}    when: {when!r}\n    {rule}\n{members}"
+    found = [d for d in load(Source("f.yaml", text)).warnings if d.code is Code.UNGUARDED]
+    return [d for d in found if not d.message.endswith("the variable then has no value")]  # nobody uses it
+
+
+@pytest.mark.parametrize("when", GUARDS)
+def test_what_when_makes_sure_of(when):
+    assert not [d for d in unguarded(when, 'filter: node.name == pod.labels["t"]') if "when" not in d.path]
+    assert not [d for d in unguarded(when, "filter: node.name == variables.plain") if "when" not in d.path]
+
+
+@pytest.mark.parametrize(
+    "when", ['pod.labels[?"t"].orValue("x") != ""', "!has(pod.labels.t)", "!has(pod.labels.t) || pod.priority > 1", "true"]
+)
+def test_what_when_leaves_open(when):
+    (found,) = unguarded(when, 'filter: node.name == pod.labels["t"]')[-1:]
+    assert found.span.text == 'pod.labels["t"]'
+    (found,) = unguarded(when, "filter: node.name == variables.plain")
+    assert (found.span.text, found.path) == ("pod.labels.t", "profiles[0].variables[1].expression")
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "outcome"),
+    [
+        ("filter: node.labels.a == ''", {}, "the filter then rejects the node"),
+        ("filter: node.labels.a == pod.name", {"onError": "Admit"}, "the filter then lets the node pass"),
+        ("score: int(node.labels.a)", {}, "the score of the node is then 0"),
+        ("score: int(node.labels.a)", {"onError": "Reject"}, "the rule then rejects the node"),
+        ("score: int(pod.labels.a) + node.pods.size()", {}, "the score of every node is then 0"),
+        ("filter: node.ready", {"messageExpression": "node.labels.a"}, "the message is then the plain one"),
+    ],
+)
+def test_the_text_says_what_happens(rule, more, outcome):
+    assert [d.message.partition(": ")[2] for d in unguarded("has(pod.labels.t)", rule, **more)] == [outcome]
+
+
+def test_variables_that_branch_are_looked_at_once():
+    chain = "".join(f"  - {{name: v{i}, expression: variables.v{i - 1} + variables.v{i - 1}}}\n" for i in range(1, 40))
+    text = HEAD.replace("  rules:", f"  variables:\n  - {{name: v0, expression: pod.labels.t}}\n{chain}  rules:")
+    found = load(Source("f.yaml", f"{text}    filter: node.name == variables.v4\n")).warnings
+    assert [d.span.text for d in found if d.code is Code.UNGUARDED] == ["pod.labels.t"]
+
+
+def test_shipped_policies_are_clean(capsys):
+    assert run(["validate", "--strict", "profiles", "--format", "concise"]) == 0
+    assert "STW" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"score": 'int(node.labels["no"])'}, "rule r failed on 2 of 2 nodes (counted as 0) for default/p: no such key: no"),
+        ({"score": 'int(node.labels["pool"])'}, "rule r failed on 2 of 2 nodes (counted as 0) for default/p: "),
+        ({"score": "1.0 / (node.free.cpu - 4.0)"}, "rule r failed on 2 of 2 nodes (counted as 0) for default/p: the score is no"),
+        ({"filter": 'node.labels["no"] == "x"', "onError": "Admit"}, "rule r failed on 2 of 2 nodes (let pass) for default/p: "),
+        ({"filter": 'node.labels["no"] == "x"'}, None),
+        ({"score": 'int(node.labels["no"])', "onError": "Reject"}, None),
+        ({"score": "node.free.cpu"}, None),
+    ],
+)
+def test_errors_that_leave_no_trace_are_told(rule, told):
+    found = [d for d in lints_on(policy({"name": "r", **rule}), cluster(TEXT), verdicts=False) if d.code is Code.FAILING]
+    assert [d.message.startswith(told or "") for d in found] == ([True] if told else [])
+
+
+def test_remarks_are_for_validate(capsys, tmp_path):
+    nodes, rules = tmp_path / "nodes.json", tmp_path / "policy.yaml"
+    nodes.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": read_notation(TEXT)}))
+    rules.write_text(f"{HEAD}    score: int(node.labels.pool)\n")
+    assert run(["validate", str(rules)]) == 0
+    assert "STW314" in capsys.readouterr().out
+    for command in (["simulate"], ["explain", "p"]):
+        assert run([*command, "--policy", str(rules), "--cluster", str(nodes)]) == 0
+        seen = capsys.readouterr()
+        assert "STW314" not in seen.err
+        assert "rule a failed on 2 of 2 nodes (counted as 0)" in seen.err
+    assert "2 of 2" in seen.out
 
 
 TEXT = "node a cpu=4 label.pool=x\nnode b cpu=4 label.pool=y\npod p cpu=1 labels=app=w"

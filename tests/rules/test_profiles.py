@@ -184,3 +184,32 @@ def test_a_policy_is_the_same_from_text_and_from_a_document():
         load(Source("x", json.dumps(body))).profiles["default-scheduler"].points
         == load_policy(body).profiles["default-scheduler"].points
     )
+
+
+@pytest.mark.parametrize(
+    ("point", "field", "written", "hint"),
+    [
+        ("score", "normalize", "minmax", ('did you mean "MinMax"?',)),
+        ("score", "normalize", "none", ('did you mean "None"?',)),
+        ("score", "normalize", "foo", ()),
+        ("score", "mode", "audit", ('did you mean "Audit"?',)),
+        ("score", "onError", "zero", ('did you mean "Zero"?',)),
+        ("filter", "onError", "Reejct", ('did you mean "Reject"?',)),
+        ("filter", "mode", "enforced", ('did you mean "Enforce"?',)),
+    ],
+)
+def test_values_that_are_none(point, field, written, hint):
+    body = f"  rules:\n  - {{name: a, {point}: 'node.pods.size() {'> 1' if point == 'filter' else ''}', {field}: {written}}}\n"
+    ((code, marked, message, notes),) = findings(body)
+    assert (code, marked, notes) == (Code.UNSUPPORTED, written, hint)
+    assert "supported values: " in message
+
+
+def test_every_mistake_of_a_rule_at_once():
+    body = "  rules:\n  - {name: a, mode: audit, normalize: minmax, weight: 0, wheight: 1, onError: x}\n"
+    assert {marked for _, marked, _, _ in findings(body)} >= {"audit", "minmax", "0", "wheight", "x"}
+
+
+def test_totals_of_rules_are_whole_where_they_can_be():
+    scores = explained(policy({"name": "half", "score": 'node.name == "a" ? 3.5 : 4.0'}), cluster(TWO))["scores"]["half"]
+    assert {node: repr(value) for node, value in scores["raw"].items()} == {"a": "3.5", "b": "4"}

@@ -44,7 +44,13 @@ def failed(page: Page, profile: Profile, found: Attempt, store: Store) -> None:
         effect = "rejects" if rejects else "counts as 0" if profile.plugins[rule].scores else "lets pass"
         everyone = found.feasible if profile.plugins[rule].scores else store.nodes
         for text, rows in texts.items():
-            table.add(rule, f"{len(rows)} of {len(everyone)}", text, effect, some(sorted(store.nodes[row].name for row in rows.tolist()), NAMES))
+            table.add(
+                rule,
+                f"{len(rows)} of {len(everyone)}",
+                text,
+                effect,
+                some(sorted(store.nodes[row].name for row in rows.tolist()), NAMES),
+            )
     page.table(table)
 
 

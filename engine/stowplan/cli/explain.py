@@ -32,7 +32,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
 
     loaded = load(policy, clusters, pods)
     subjects = [find(loaded.store, name) for name in dict.fromkeys(pods)]
-    notify(loaded)
+    notify(loaded, [subject.pod for subject in subjects])
     if form in ("json", "yaml"):
         from stowplan.cli.output import document
         from stowplan.policy.explain import explain

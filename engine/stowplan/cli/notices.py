@@ -14,33 +14,36 @@ from stowplan.cli.tables import printable
 
 if TYPE_CHECKING:
     from stowplan.cli.inputs import Inputs
+    from stowplan.objects import Pod
     from stowplan.text import Diagnostic
 
 ALIKE = 3
 """Findings of one kind that are shown before the rest is counted."""
 
 
-def notify(inputs: Inputs) -> None:
-    """Tell what was odd about the policy and the dump; remarks are for those who validate a policy."""
+def notify(inputs: Inputs, asked: Iterable[Pod] = ()) -> None:
+    """Tell what was odd about the policy and the dump, for pods that wait or are `asked` about.
+
+    Remarks are for those who validate a policy.
+    """
     from stowplan.text import Severity
 
     strange = [
         *_findings(finding for finding in inputs.policy.warnings if finding.severity is not Severity.INFO),
         *_findings(_rules(inputs)),
-        *_findings(inputs.report.warnings),
-        *_findings(_lacking(inputs)),
+        *_findings([*_lacking(inputs, asked), *inputs.report.warnings]),
     ]
     width = columns() if sys.stderr.isatty() else None
     for text in [*strange, *_skipped(inputs)]:
         click.echo("\n".join(wrapped(printable(text), width)), err=True)
 
 
-def _lacking(inputs: Inputs) -> Iterable[Diagnostic]:
+def _lacking(inputs: Inputs, asked: Iterable[Pod]) -> Iterable[Diagnostic]:
     """Kinds that the dump should hold and does not."""
     from stowplan.policy.incomplete import lacks
     from stowplan.text import Code, Diagnostic, Severity
 
-    return [Diagnostic(Code.INCOMPLETE, Severity.WARNING, str(lack)) for lack in lacks(inputs.store)]
+    return [Diagnostic(Code.INCOMPLETE, Severity.WARNING, str(lack)) for lack in lacks(inputs.store, asked)]
 
 
 def _rules(inputs: Inputs) -> Iterable[Diagnostic]:

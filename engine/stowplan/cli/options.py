@@ -9,8 +9,6 @@ import click
 
 Command = Callable[..., Any]
 
-KINDS = "nodes,pods,services,replicasets,statefulsets,namespaces,priorityclasses"
-"""What every dump should hold, as kubectl takes it."""
 FORMATS = ("table", "wide", "json", "yaml")
 NOW = "stowplan.now"
 """Where a click context keeps the moment that `--now` names, in epoch seconds."""
@@ -40,7 +38,8 @@ _OPTIONS = (
         metavar="PATH",
         multiple=True,
         required=True,
-        help=f"What `kubectl get {KINDS} -A -o json` (or yaml) prints: a file, a folder, or - (standard input). Repeatable.",
+        help="A cluster dump, made with `kubectl get` as `stowplan --help` shows: a file, a folder, or - (standard input). "
+        "Repeatable.",
     ),
     click.option(
         "--now",

@@ -19,6 +19,7 @@ from stowplan.text import Code, Diagnostic, Severity, Source
 STANDARD_INPUT = "-"
 LARGEST = 8 * 2**20
 """Bytes; kube-scheduler's own configurations are a thousandth of that."""
+GZIP = b"\x1f\x8b"
 _SUFFIXES = (".json", ".yaml", ".yml", ".conf", ".config", ".tpl")
 _KIND = r"kind[\\\"']*\s*:\s*[\\\"']*"
 _MENTIONED = re.compile(rf"{_KIND}(?:KubeSchedulerConfiguration|SchedulerPolicy)\b")
@@ -85,9 +86,11 @@ def read_policy(path: str) -> Policy:
 
 
 def _dumped(tree: Tree | None) -> str:
-    """The kind of a tree that belongs into a cluster dump, "" for any other."""
-    from stowplan.profile import Leaf, Table
+    """The kind of a tree that belongs into a cluster dump, "" for any other; that of an array is the kind of its first item."""
+    from stowplan.profile import Items, Leaf, Table
 
+    if isinstance(tree, Items):
+        return _dumped(tree.items[0]) if tree.items else ""
     kind = tree.fields.get("kind") if isinstance(tree, Table) else None
     name = kind.value if isinstance(kind, Leaf) and isinstance(kind.value, str) else ""
     return name if name.endswith("List") or name in ("Node", "Pod") else ""
@@ -109,6 +112,8 @@ def _file(path: str) -> Source | Diagnostic:
 
 
 def _decoded(name: str, content: bytes) -> Source | Diagnostic:
+    if content.startswith(GZIP):
+        return _unreadable(name, "compressed by gzip: gunzip it first")
     if len(content) > LARGEST:
         return _unreadable(name, f"larger than {LARGEST // 2**20} MiB: no configuration is, but maybe a dump, for --cluster")
     try:

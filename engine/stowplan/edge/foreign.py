@@ -6,7 +6,8 @@ import io
 import re
 from typing import Any, BinaryIO
 
-_GZIP = b"\x1f\x8b"
+from stowplan.edge.configurations import GZIP
+
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOKED_AT = 4096
 _TABLE = re.compile(rb"(?:NAMESPACE\s+)?NAME\s+[A-Z][A-Z -]+(?:\s|$)")
@@ -18,7 +19,7 @@ def unpacked(stream: BinaryIO) -> BinaryIO:
     peeking: Any = stream
     if not hasattr(stream, "peek"):
         peeking = io.BufferedReader(peeking)
-    if not peeking.peek(len(_GZIP)).startswith(_GZIP):
+    if not peeking.peek(len(GZIP)).startswith(GZIP):
         return peeking  # type: ignore[no-any-return]
     import gzip
 

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from stowplan.objects.wire import ClaimStatus, Condition, VolumeMount, Wire
+from stowplan.objects.wire import ClaimStatus, Condition, Int32, Int64, VolumeMount, Wire
 
 Text = Raw | UnsetType
 """JSON text that is looked up before it is decoded."""
@@ -23,7 +23,7 @@ class Metadata(Wire, frozen=True):
     namespace: str | None = None
     uid: str | None = None
     labels: Text = UNSET
-    generation: int | None = None
+    generation: Int64 | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     owner_references: Text = UNSET
@@ -74,7 +74,7 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
 
     node_name: str | None = None
     scheduler_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     host_network: bool | None = None

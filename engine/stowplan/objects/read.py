@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -124,7 +125,7 @@ def peek(item: bytes) -> tuple[str, str, str]:
         head = _decode_head(item)
     except msgspec.MsgspecError as error:
         raise wire.fault(error).of("object") from None
-    metadata = head.metadata or wire.Metadata()
+    metadata = head.metadata or wire.Named()
     return head.kind or "", metadata.namespace or "", metadata.name or ""
 
 
@@ -155,12 +156,38 @@ def _in_group(api_version: str, group: str) -> bool:
 def _as_bytes(item: Mapping[str, Any], kind: str) -> bytes:
     """A parsed object as JSON again: there is one door, and the meaning of an object cannot depend on how it came."""
     try:
-        return _encode(item)
-    except (TypeError, ValueError) as error:
-        raise ObjectError("", f"is no JSON object: {error}").of(kind) from None
+        text = _encode(item)
+        if b"null" in text:
+            _refuse_infinite(item, "")
+    except RecursionError:
+        raise ObjectError("", "holds itself or is nested too deeply").of(_mapped_name(item, kind)) from None
+    except ObjectError as error:
+        raise error.of(_mapped_name(item, kind)) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ObjectError("", f"is no JSON object: {error}").of(_mapped_name(item, kind)) from None
+    return text
 
 
-def _name(kind: str, metadata: wire.Metadata | outline.Metadata) -> str:
+def _refuse_infinite(value: Any, path: str) -> None:
+    """ObjectError for a number that JSON does not have, which the encoder would turn into null."""
+    if isinstance(value, float) and not isfinite(value):
+        raise ObjectError(path, f"{value} is not a number that JSON has")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _refuse_infinite(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, inner in enumerate(value):
+            _refuse_infinite(inner, f"{path}[{index}]")
+
+
+def _mapped_name(item: Mapping[str, Any], kind: str) -> str:
+    metadata = item.get("metadata")
+    named = [metadata.get(part) for part in ("namespace", "name")] if isinstance(metadata, Mapping) else [None, None]
+    namespace, name = (part if isinstance(part, str) else None for part in named)
+    return _name(kind, wire.Named(name, namespace)) if name else kind
+
+
+def _name(kind: str, metadata: wire.Named | wire.Metadata | outline.Metadata) -> str:
     return f"{kind} {metadata.namespace}/{metadata.name}" if metadata.namespace else f"{kind} {metadata.name}"
 
 

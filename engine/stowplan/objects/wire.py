@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
 
 from stowplan.objects.errors import ObjectError
 
 Amount = str | int | float | None
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 ResourceList = dict[str, Amount]
 Texts = dict[str, str | None]
 
@@ -38,18 +40,23 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
     namespace: str | None = None
     uid: str | None = None
     labels: Texts | None = None
-    generation: int | None = None
+    generation: Int64 | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
+class Named(Wire, frozen=True):
+    name: str | None = None
+    namespace: str | None = None
+
+
 class Head(msgspec.Struct, rename="camel"):
-    """What says which object this is."""
+    """What says which object this is, whatever else is wrong with it."""
 
     api_version: str | None = None
     kind: str | None = None
-    metadata: Metadata | None = None
+    metadata: Named | None = None
 
 
 # selectors
@@ -76,7 +83,7 @@ class NodeSelector(Wire, frozen=True):
 
 
 class PreferredTerm(Wire, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     preference: NodeTerm | None = None
 
 
@@ -97,7 +104,7 @@ class PodTerm(Wire, frozen=True):
 
 
 class WeightedPodTerm(Wire, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     pod_affinity_term: PodTerm | None = None
 
 
@@ -116,10 +123,10 @@ class Affinity(Wire, frozen=True):
 
 class SpreadConstraint(Wire, frozen=True):
     topology_key: str | None = None
-    max_skew: int | None = None
+    max_skew: Int32 | None = None
     when_unsatisfiable: str | None = None
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] | None = None
@@ -141,8 +148,8 @@ class Resources(Wire, frozen=True):
 
 
 class Port(Wire, frozen=True):
-    container_port: int | None = None
-    host_port: int | None = None
+    container_port: Int32 | None = None
+    host_port: Int32 | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
     protocol: str | None = None
 
@@ -191,7 +198,7 @@ class AWSElasticBlockStore(Wire, frozen=True):
 class ISCSI(Wire, frozen=True):
     target_portal: str | None = None
     iqn: str | None = None
-    lun: int | None = None
+    lun: Int32 | None = None
     read_only: bool | None = None
 
 
@@ -262,7 +269,7 @@ class SchedulingGate(Wire, frozen=True):
 class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     node_name: str | None = None
     scheduler_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     host_network: bool | None = None
@@ -327,6 +334,7 @@ def epoch(moment: datetime | None) -> float | None:
 
 
 _AT = re.compile(r" - at (?:key in )?`\$?\.?(.*)`$", re.DOTALL)
+_BOUND = re.compile(r"Expected `int` [<>]= (-?\d+)")
 
 
 def fault(error: msgspec.MsgspecError, path: str = "") -> ObjectError:
@@ -336,4 +344,7 @@ def fault(error: msgspec.MsgspecError, path: str = "") -> ObjectError:
     inner = found[1] if found else ""
     place = path + inner if inner.startswith("[") else ".".join(part for part in (path, inner) if part)
     message = text[: found.start()] if found else text
+    bound = _BOUND.fullmatch(message)
+    if bound:
+        message = f"does not fit into int{32 if abs(int(bound[1])) <= 2**31 else 64}"
     return ObjectError(place, message.replace("`", "")[:1].lower() + message.replace("`", "")[1:])

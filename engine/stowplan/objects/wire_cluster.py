@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from stowplan.objects.wire import LabelSelector, Metadata, ResourceList, Texts, Wire
+from stowplan.objects.wire import Int32, Int64, LabelSelector, Metadata, ResourceList, Texts, Wire
 
 
 class Taint(Wire, frozen=True):
@@ -20,7 +20,7 @@ class NodeSpec(Wire, frozen=True):
 
 class Image(Wire, frozen=True):
     names: tuple[str, ...] | None = None
-    size_bytes: int | None = None
+    size_bytes: Int64 | None = None
 
 
 class NodeStatus(Wire, frozen=True):
@@ -42,7 +42,7 @@ class Namespace(Wire, frozen=True):
 
 class PriorityClass(Wire, frozen=True):
     metadata: Metadata | None = None
-    value: int | None = None
+    value: Int32 | None = None
     global_default: bool | None = None
     preemption_policy: str | None = None
 
@@ -70,7 +70,7 @@ class LabelSelected(Wire, frozen=True):
 
 
 class DisruptionStatus(Wire, frozen=True):
-    disruptions_allowed: int | None = None
+    disruptions_allowed: Int32 | None = None
     disrupted_pods: dict[str, datetime | None] | None = None
 
 

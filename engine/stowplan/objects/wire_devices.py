@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from stowplan.objects import wire
-from stowplan.objects.wire import Amount, NodeSelector, ResourceList, Texts, Toleration, Wire
+from stowplan.objects.wire import Amount, Int64, NodeSelector, ResourceList, Texts, Toleration, Wire
 
 
 class Metadata(wire.Metadata):
@@ -51,7 +51,7 @@ class ExactRequest(Wire, frozen=True):
     device_class_name: str | None = None
     selectors: tuple[DeviceSelector, ...] | None = None
     allocation_mode: str | None = None
-    count: int | None = None
+    count: Int64 | None = None
     admin_access: bool | None = None
     tolerations: tuple[Toleration, ...] | None = None
     capacity: CapacityRequirements | None = None
@@ -130,7 +130,7 @@ class ResourceClaim(Wire, frozen=True):
 
 class Attribute(Wire, frozen=True):
     string: str | None = None
-    int_: int | None = msgspec.field(default=None, name="int")
+    int_: Int64 | None = msgspec.field(default=None, name="int")
     bool_: bool | None = msgspec.field(default=None, name="bool")
     version: str | None = None
 
@@ -190,8 +190,8 @@ class Device(Wire, frozen=True):
 
 class Pool(Wire, frozen=True):
     name: str | None = None
-    generation: int | None = None
-    resource_slice_count: int | None = None
+    generation: Int64 | None = None
+    resource_slice_count: Int64 | None = None
 
 
 class SliceSpec(Wire, frozen=True):

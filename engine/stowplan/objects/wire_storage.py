@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowplan.objects import wire
-from stowplan.objects.wire import LabelSelector, NodeSelector, Resources, Wire
+from stowplan.objects.wire import Int32, LabelSelector, NodeSelector, Resources, Wire
 
 
 class Metadata(wire.Metadata, rename="camel", gc=False):
@@ -97,7 +97,7 @@ class StorageClass(Wire, frozen=True):
 
 
 class DriverAllocatable(Wire, frozen=True):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class NodeDriver(Wire, frozen=True):

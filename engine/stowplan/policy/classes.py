@@ -7,7 +7,7 @@ because nothing normalised is ever patched. Plugins cannot tell: they answer for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from stowplan.state import Cluster, Feasible, Mask, Numbers, Reach, Rows, Store,
 
 REJECTED = np.int64(-(1 << 60))
 """Total of a row that some filter rejects; far below any sum of scores, and two of them still fit int64."""
+BLOCK = 8192
+"""Rows that are evaluated at once where all are."""
 DENSE_SHARE = 3
 """With more than one in three rows changed, evaluating all rows is cheaper than patching."""
 NOBODY = Feasible(np.zeros(0, dtype=np.int64))
@@ -78,28 +80,41 @@ class PodClass:
 
     def _fixed(self) -> None:
         """What only node events change."""
-        cluster = Cluster(self._store)
-        self._open = self._passed(Reach.NODE, cluster)
+        self._open = np.empty(self._size, dtype=np.bool_)
+        self._base = np.empty(self._size, dtype=np.int64)
+        for block in self._blocks():
+            cluster, rows = Cluster(self._store, block), slice(block.start, block.stop)
+            self._open[rows] = self._passed(Reach.NODE, cluster)
+            self._base[rows] = self._summed(Reach.NODE, cluster)
         if self.opening.names is not None:
             wanted = np.zeros(self._size, dtype=np.bool_)
             wanted[[self._store.row_of[name] for name in self.opening.names if name in self._store.row_of]] = True
             self._open &= wanted
-        self._base = self._summed(Reach.NODE, cluster)
         if not self.profile.points["score"]:
             self._base += 1  # such a profile has no rules that score, so a point is one step
         self._ranks = self._store.name_ranks()
 
     def _rest(self) -> None:
         """Everything that pods change, over all rows."""
-        cluster = Cluster(self._store)
-        self._acceptable = self._open & self._passed(Reach.ROW, cluster)
-        self._local = np.where(self._acceptable, self._base + self._summed(Reach.ROW, cluster), REJECTED)
-        self._raws = [self._raw(plugin, cluster) for plugin in self._normalised]
+        self._acceptable = np.empty(self._size, dtype=np.bool_)
+        self._local = np.empty(self._size, dtype=np.int64)
+        self._raws = [np.empty(self._size, dtype=np.int64) for _ in self._normalised]
+        for block in self._blocks():
+            cluster, rows = Cluster(self._store, block), slice(block.start, block.stop)
+            self._acceptable[rows] = self._open[rows] & self._passed(Reach.ROW, cluster)
+            scores = self._base[rows] + self._summed(Reach.ROW, cluster)
+            self._local[rows] = np.where(self._acceptable[rows], scores, REJECTED)
+            for plugin, raw in zip(self._normalised, self._raws, strict=True):
+                raw[rows] = self._raw(plugin, cluster)
         pairs = zip(self._normalised, self._raws, strict=True)
         self._moving = [(plugin, raw) for plugin, raw in pairs if reach_of(plugin) is Reach.ROW]
         """normalised scores whose raw values pods change"""
         self._watch = Watch()
         self._make_groups()
+
+    def _blocks(self) -> Iterator[range]:
+        """All rows, in pieces whose temporary arrays stay in the processor's cache."""
+        return (range(start, min(start + BLOCK, self._size)) for start in range(0, self._size, BLOCK))
 
     def _make_groups(self) -> None:
         components: list[Component] = [_same(raw) for raw in self._raws]

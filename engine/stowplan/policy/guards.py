@@ -6,7 +6,7 @@ hold: beside it in a conjunction, in the branch of a conditional, and in what a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import TypeAlias
 
@@ -22,7 +22,7 @@ _STRICT = (Call, Const, Ident, ListOf, MapOf, Select)
 """nodes that have no value if one of their parts has none"""
 _LAZY = ("or", "orValue")
 _MAPS = frozenset(("labels", "annotations"))
-_SHORT = {("metadata", "labels"): "labels", ("metadata", "annotations"): "annotations"}
+_SHORT: Mapping[Place, str] = {("metadata", "labels"): "labels", ("metadata", "annotations"): "annotations"}
 
 
 def unguarded(checked: Checked, given: Places, variables: Variables) -> Iterator[tuple[Checked, Node, Place]]:
@@ -90,17 +90,18 @@ def _implied(checked: Checked, node: Node, truth: bool, variables: Variables) ->
         if variable is not None:
             return _implied(variable, variable.root, truth, {})  # one step: chains may branch
         return _one(_path(checked, node) if node.test and truth else None)
-    if not isinstance(node, Call):
-        return NONE
+    return _of_call(checked, node, truth, variables) if isinstance(node, Call) else NONE
+
+
+def _of_call(checked: Checked, node: Call, truth: bool, variables: Variables) -> Places:
+    """The same for `!x`, `==`, `!=`, `in` and `hasValue()`."""
     if node.function == "!_":
         return _implied(checked, node.args[0], not truth, variables)
-    if node.function == "@in" and truth:
-        return _one(_member(checked, node)) | _chosen(checked, node, variables)
-    if node.function == "hasValue" and truth and node.target is not None:
-        return _one(_looked_up(checked, node.target))
     if node.function in ("_==_", "_!=_"):
         return _compared(checked, node, truth == (node.function == "_==_"), variables)
-    return NONE
+    if node.function == "@in" and truth:
+        return _one(_member(checked, node)) | _chosen(checked, node, variables)
+    return _one(_looked_up(checked, node.target) if node.function == "hasValue" and truth and node.target is not None else None)
 
 
 def _compared(checked: Checked, node: Call, equal: bool, variables: Variables) -> Places:
@@ -176,7 +177,7 @@ def _optional(place: Place) -> bool:
 
 def _short(place: Place) -> Place:
     """`pod.metadata.labels.x` is `pod.labels.x`."""
-    short = _SHORT.get(place[1:3])  # type: ignore[call-overload]
+    short = _SHORT.get(place[1:3])
     return (place[0], short, *place[3:]) if short else place
 
 

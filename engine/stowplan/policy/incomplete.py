@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from stowplan.objects import PersistentVolumeClaim, Pod, ResourceClaim, Workload
 from stowplan.state import Store
-from stowplan.text import counted
 
 _OWNERS = {
     "ReplicaSet": "replicasets",
@@ -29,19 +28,20 @@ class Lack(NamedTuple):
         return f"{self.text}: add {self.kinds} to the dump"
 
 
-def lacks(store: Store) -> Iterator[Lack]:
-    """Everything that is visibly missing for all pods."""
+def lacks(store: Store, asked: Iterable[Pod] = ()) -> Iterator[Lack]:
+    """Everything that is visibly missing; workloads only of pods that wait or are asked about."""
     running = [pod for seats in store.seats for pod in seats.values()]
     waiting = list(store.pending.values())
-    yield from _workloads(store, waiting, any_pods=bool(waiting or running))
+    judged = list({pod.key: pod for pod in [*waiting, *asked]}.values())
+    yield from _workloads(store, judged, any_pods=bool(waiting or running))
     yield from claims(store, [*waiting, *running])
 
 
-def _workloads(store: Store, waiting: list[Pod], *, any_pods: bool) -> Iterator[Lack]:
+def _workloads(store: Store, judged: list[Pod], *, any_pods: bool) -> Iterator[Lack]:
     """Upstream: `DefaultSelector`, which merges the selectors of a pod's Services and its controller."""
     known = store.facts.get(Workload, {})
     orphans: dict[str, list[Pod]] = {}
-    for pod in waiting:
+    for pod in judged:
         owner = pod.owner
         if owner is None or owner.kind not in _OWNERS or owner.api_version.rpartition("/")[0] not in ("", "apps"):
             continue  # other groups have kinds of these names, and default spreading does not know them
@@ -56,7 +56,7 @@ def _workloads(store: Store, waiting: list[Pod], *, any_pods: bool) -> Iterator[
 
 
 def _pods(pods: list[Pod]) -> str:
-    return f"{counted(len(pods), 'pending pod')} ({pods[0].key}{' is one' if len(pods) > 1 else ''})"
+    return pods[0].key if len(pods) == 1 else f"{len(pods)} pods ({pods[0].key} is one)"
 
 
 def claims(store: Store, pods: Iterable[Pod]) -> Iterator[Lack]:

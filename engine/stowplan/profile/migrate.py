@@ -131,8 +131,7 @@ def _to_beta(data: Data, changes: Changes) -> None:
     if "disablePreemption" in data:
         changes.append(Change(("disablePreemption",), "preemption is switched off at postFilter"))
         if data.pop("disablePreemption") is True:
-            data.setdefault("profiles", None)
-            data["profiles"] = data["profiles"] or [{}]
+            _made_profiles(data)
             for _, profile in _profiles(data):
                 _entries(profile, "postFilter", "disabled").append({"name": "DefaultPreemption"})
     for index, profile in _profiles(data):
@@ -169,17 +168,23 @@ def _merge_strategies(profile: Data, path: Path, changes: Changes) -> None:
                 entries[position]["name"] = FIT
     if chosen is not None:
         _strategy(profile)["type"] = STRATEGIES[chosen]
+    _merge_args(profile, path, chosen, changes)
+
+
+def _merge_args(profile: Data, path: Path, chosen: str | None, changes: Changes) -> None:
+    """Args of plugins that became strategies; `chosen` is the one that is enabled."""
     configs = _list(profile, "pluginConfig")
     for position in range(len(configs) - 1, -1, -1):
         name = _name(configs[position])
-        if name in STRATEGIES:
-            args = configs[position].get("args") or {}
-            del configs[position]
-            if name == (chosen or "NodeResourcesLeastAllocated"):
-                _take_args(_strategy(profile), STRATEGIES[name], args)
-                changes.append(Change((*path, "pluginConfig", position), f"args of {name} move into scoringStrategy of {FIT}"))
-            else:
-                changes.append(Change((*path, "pluginConfig", position), f"args of {name} are left out", lost=True))
+        args = configs[position].get("args") if name in STRATEGIES else ""
+        if args is not None and not _is_map(args):
+            continue
+        del configs[position]
+        if name == (chosen or "NodeResourcesLeastAllocated"):
+            _take_args(_strategy(profile), STRATEGIES[name], args or {})
+            changes.append(Change((*path, "pluginConfig", position), f"args of {name} move into scoringStrategy of {FIT}"))
+        else:
+            changes.append(Change((*path, "pluginConfig", position), f"args of {name} are left out", lost=True))
 
 
 def _chosen_strategy(profile: Data) -> str | None:
@@ -206,7 +211,7 @@ def _to_beta3(data: Data, changes: Changes) -> None:
         if name in data:
             del data[name]
             changes.append(Change((name,), f"{name} is gone: use --bind-address and --secure-port"))
-    data["profiles"] = data.get("profiles") or [{}]
+    _made_profiles(data)
     for index, profile in _profiles(data):
         entries = _entries(profile, "multiPoint", "enabled")
         known = {_name(entry) for point, key, listed in _sets(profile) for entry in listed if (point, key) in _WEIGHED}
@@ -276,6 +281,12 @@ def _profiles(data: Data) -> Iterator[tuple[int, Data]]:
             yield index, profile
 
 
+def _made_profiles(data: Data) -> None:
+    """What is done to every profile is done to the default one, if there is none."""
+    if data.get("profiles") in (None, []):
+        data["profiles"] = [{}]
+
+
 def _sets(profile: Data) -> Iterator[tuple[str, str, list[Any]]]:
     """Every list of plugins of a profile with its point and key."""
     plugins = profile.get("plugins")
@@ -287,33 +298,32 @@ def _sets(profile: Data) -> Iterator[tuple[str, str, list[Any]]]:
 
 def _entries(profile: Data, point: str, key: str) -> list[Any]:
     """The list of plugins at a point, made if need be."""
-    found: Any = profile
-    for name, empty in (("plugins", {}), (point, {}), (key, [])):
-        if not isinstance(found.get(name), MutableMapping | list):
-            found[name] = empty
-        found = found[name]
-    return found if isinstance(found, list) else []
+    plugins = _made(profile, "plugins", {})
+    entries: list[Any] = _made(_made(plugins, point, {}), key, [])
+    return entries
+
+
+def _made(data: Data, name: str, empty: Any) -> Any:
+    """What stands under a name, made if need be; if that has another type than `empty`, something that belongs to nobody."""
+    if data.get(name) is None:
+        data[name] = empty
+    found = data[name]
+    return found if isinstance(found, MutableMapping if empty == {} else list) else empty
 
 
 def _args(profile: Data, plugin: str) -> Data:
     """The args of a plugin, made if need be."""
-    if not isinstance(profile.get("pluginConfig"), list):
-        profile["pluginConfig"] = []
-    for entry in profile["pluginConfig"]:
+    configs = _made(profile, "pluginConfig", [])
+    for entry in configs:
         if _name(entry) == plugin:
             break
     else:
         entry = {"name": plugin}
-        profile["pluginConfig"].append(entry)
-    if not _is_map(entry.get("args")):
-        entry["args"] = {}
-    args: Data = entry["args"]
+        configs.append(entry)
+    args: Data = _made(entry, "args", {})
     return args
 
 
 def _strategy(profile: Data) -> Data:
-    args = _args(profile, FIT)
-    if not _is_map(args.get("scoringStrategy")):
-        args["scoringStrategy"] = {}
-    strategy: Data = args["scoringStrategy"]
+    strategy: Data = _made(_args(profile, FIT), "scoringStrategy", {})
     return strategy

@@ -72,8 +72,13 @@ class Cluster:
 
     __slots__ = ("_asked", "_store", "_views", "changes", "size", "watch")
 
-    def __init__(self, store: Store, asked: Rows | None = None, changes: Changes | None = None, watch: Watch | None = None) -> None:
-        self._store, self._asked, self.changes, self.watch = store, asked, changes, watch
+    def __init__(
+        self, store: Store, asked: Rows | range | None = None, changes: Changes | None = None, watch: Watch | None = None
+    ) -> None:
+        self._store, self.changes, self.watch = store, changes, watch
+        self._asked: Rows | slice = slice(asked.start, asked.stop) if isinstance(asked, range) else slice(len(store.nodes))
+        if asked is not None and not isinstance(asked, range):
+            self._asked = asked
         self._views: dict[Column[Any], Any] = {}
         self.size = len(store.nodes) if asked is None else len(asked)
 
@@ -104,11 +109,11 @@ class Cluster:
     @property
     def asked(self) -> Rows:
         """Row numbers of the asked rows."""
-        return np.arange(self.size, dtype=np.intp) if self._asked is None else self._asked
+        return np.arange(self._asked.start or 0, self._asked.stop) if isinstance(self._asked, slice) else self._asked
 
     def gather(self, array: NDArray[G]) -> NDArray[G]:
         """The asked rows of an array over all rows; may share memory with it."""
-        return array[: self.size] if self._asked is None else array[self._asked]
+        return array[self._asked]
 
     def supposed(self) -> list[tuple[int, Pod, int]]:
         """(place among the asked rows, pod, +1 or -1) of every supposition."""

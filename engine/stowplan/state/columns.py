@@ -28,6 +28,7 @@ Rows = NDArray[np.intp]
 V = TypeVar("V")
 T = TypeVar("T", bound=Hashable)
 G = TypeVar("G", bound=np.generic)
+_BEYOND = 1 << 63
 
 
 class Reach(enum.Enum):
@@ -84,6 +85,11 @@ def widened(array: NDArray[G], capacity: int) -> NDArray[G]:
     wider = np.zeros(capacity, dtype=array.dtype)
     wider[: len(array)] = array
     return wider
+
+
+def int64(number: int) -> int:
+    """A sum as int64 holds it: one beyond its ends wraps around, as in Go, so that taking away undoes adding."""
+    return number if -_BEYOND <= number < _BEYOND else (number + _BEYOND) % (2 * _BEYOND) - _BEYOND
 
 
 class Coded(Generic[T]):
@@ -316,7 +322,7 @@ class SumStorage(Storage[Amount]):
                         total = totals[name] = [0] * self.capacity
                     total[row] += amount
         for name, total in totals.items():
-            self.arrays[name] = np.array(total, dtype=np.int64)
+            self.arrays[name] = np.array([int64(amount) for amount in total], dtype=np.int64)
 
     def grow(self, capacity: int) -> None:
         self.capacity = capacity
@@ -332,7 +338,7 @@ class SumStorage(Storage[Amount]):
             array = self.arrays.get(name)
             if array is None:
                 array = self.arrays[name] = np.zeros(self.capacity, dtype=np.int64)
-            array[row] += sign * amount
+            array[row] = int64(int(array[row]) + sign * amount)
 
     def view(self, cluster: Cluster) -> Amount:
         return Amount(self, cluster, self._derive)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 from stowplan.text import Code
 
 
@@ -36,7 +38,7 @@ def test_kinds_that_the_dump_lacks(stowplan, dump, make):
     owned["metadata"]["ownerReferences"] = OWNER
     claiming = make.pod("c", resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}])
     bare = stowplan("simulate", "--cluster", dump(make.node("n1"), owned, claiming, complete=False)).err
-    assert "Services, the ReplicaSets of 1 pending pod (web/p) are not in the dump" in bare
+    assert "Services, the ReplicaSets of web/p are not in the dump" in bare
     assert "add services,replicasets to the dump" in bare
     assert "the dump holds no resourceclaims, which web/c uses: add resourceclaims,resourceslices,deviceclasses" in bare
     labels = {"matchLabels": {"app": "d"}}
@@ -47,6 +49,9 @@ def test_kinds_that_the_dump_lacks(stowplan, dump, make):
         "spec": {"selector": labels},
     }
     assert stowplan("simulate", "--cluster", dump(make.node("n1"), owned, replicas)).err == ""
+    owned["spec"]["nodeName"] = "n1"
+    assert stowplan("simulate", "--cluster", dump(make.node("n1"), owned)).err == ""
+    assert "add replicasets to the dump" in stowplan("explain", "--cluster", dump(make.node("n1"), owned), "p").err
     foreign = make.pod("p")
     foreign["metadata"]["ownerReferences"] = [OWNER[0] | {"apiVersion": "apps.kruise.io/v1"}]
     assert stowplan("simulate", "--cluster", dump(make.node("n1"), foreign)).err == ""
@@ -58,6 +63,9 @@ def test_a_dump_and_a_configuration_in_each_others_place(stowplan, dump, policy,
     swapped = stowplan("simulate", "--cluster", cluster, "--policy", cluster)
     assert swapped.code == 3
     assert f"{cluster}: this is a cluster dump (kind List), which is for --cluster, not --policy" in swapped.err
+    packed = cluster.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(configuration.read_bytes()))
+    assert "gunzip it first" in stowplan("simulate", "--cluster", cluster, "--policy", packed).err
     other = stowplan("simulate", "--cluster", configuration)
     assert other.code == 3
     assert "a scheduler configuration is no cluster: give it with --policy" in other.err

@@ -298,5 +298,71 @@ def test_times_of_parsed_yaml_are_utc():
 
 
 def test_what_json_cannot_hold_is_an_error():
-    with pytest.raises(ObjectError, match="Pod: is no JSON object"):
+    with pytest.raises(ObjectError, match="Pod p: is no JSON object"):
         read(pod(STORED, containers=[object()]))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have_are_refused(number):
+    containers = [{"name": "c", "resources": {"requests": {"cpu": number}}}]
+    with pytest.raises(ObjectError, match="not a number that JSON has") as caught:
+        read(pod(STORED, containers=containers, volumes=None))
+    assert caught.value.path == "spec.containers[0].resources.requests.cpu"
+    assert caught.value.message.startswith("Pod p: spec.containers")
+
+
+@pytest.mark.parametrize("make", [dict, list])
+def test_an_object_that_holds_itself_is_refused(make):
+    item = pod(STORED)
+    knot = make()
+    knot.update(again=knot) if make is dict else knot.append(knot)
+    item["spec"]["knot"] = knot
+    with pytest.raises(ObjectError, match="Pod p: holds itself"):
+        read(item)
+
+
+def at(path, value):
+    """An object that has a value at a path of keys."""
+    for key in reversed(path):
+        value = [value] if key == "[]" else {key: value}
+    return value
+
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+INTEGERS = [
+    ("Pod", 32, "spec.priority"),
+    ("Pod", 64, "metadata.generation"),
+    ("Pod", 32, f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight"),
+    ("Pod", 32, f"spec.affinity.podAffinity.{PREFERRED}[0].weight"),
+    ("Pod", 32, f"spec.affinity.podAntiAffinity.{PREFERRED}[0].weight"),
+    ("Pod", 32, "spec.topologySpreadConstraints[0].maxSkew"),
+    ("Pod", 32, "spec.topologySpreadConstraints[0].minDomains"),
+    ("Pod", 32, "spec.containers[0].ports[0].hostPort"),
+    ("Pod", 32, "spec.volumes[0].iscsi.lun"),
+    ("Node", 64, "status.images[0].sizeBytes"),
+    ("PriorityClass", 32, "value"),
+    ("PodDisruptionBudget", 32, "status.disruptionsAllowed"),
+    ("CSINode", 32, "spec.drivers[0].allocatable.count"),
+    ("ResourceClaim", 64, "spec.devices.requests[0].exactly.count"),
+    ("ResourceSlice", 64, "spec.pool.generation"),
+    ("ResourceSlice", 64, "spec.pool.resourceSliceCount"),
+    ("ResourceSlice", 64, "spec.devices[0].attributes.size.int"),
+]
+
+
+@pytest.mark.parametrize(("kind", "bits", "path"), INTEGERS)
+@pytest.mark.parametrize("number", [lambda end: end, lambda end: -end - 1, lambda end: 2**62 * 4 + end])
+def test_integers_have_the_size_that_kubernetes_gives_them(kind, bits, path, number):
+    item = at(path.replace("[0]", ".[]").split("."), number(2 ** (bits - 1)))
+    item = {**item, "kind": kind, "metadata": {"name": "x", **item.get("metadata", {})}}
+    with pytest.raises(ObjectError) as caught:
+        read(json.dumps(item).encode())
+    assert caught.value.path.replace("[...]", ".size") == path
+    assert caught.value.message.startswith(f"{kind} x: ")
+    assert caught.value.message.endswith(f": does not fit into int{bits}")
+
+
+def test_the_largest_integers_are_read():
+    assert read({"kind": "PriorityClass", "metadata": {"name": "x"}, "value": 2**31 - 1}).value == 2**31 - 1
+    assert read({"kind": "PriorityClass", "metadata": {"name": "x"}, "value": -(2**31)}).value == -(2**31)
+    assert both(pod({**STORED, "generation": 2**63 - 1}, priority=2**31 - 1)).spec.priority == 2**31 - 1

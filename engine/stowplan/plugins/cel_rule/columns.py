@@ -23,8 +23,8 @@ from stowplan.plugins.cel_rule.crowdcolumns import OF_KIND, CrowdColumns
 from stowplan.plugins.cel_rule.domaincolumns import DomainColumns, NodeProbe, calls
 from stowplan.plugins.cel_rule.members import Derive, Members, Plain
 from stowplan.plugins.cel_rule.nodeview import NodeView, Scene
-from stowplan.plugins.cel_rule.reading import Reading
-from stowplan.state import ALLOCATABLE, CROWD, LABELS, NAME, REQUESTED, TAINTS, UNSCHEDULABLE, Cluster, Coded, label
+from stowplan.plugins.cel_rule.reading import FACTS, Reading
+from stowplan.state import ALLOCATABLE, CROWD, NAME, REQUESTED, TAINTS, UNSCHEDULABLE, Cluster, Coded, label
 from stowplan.state import Column as Fact
 
 _FACTS: dict[Any, Fact[Coded[Any]]] = {"name": NAME, "unschedulable": UNSCHEDULABLE}
