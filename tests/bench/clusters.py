@@ -94,7 +94,10 @@ def kubectl_dump(path, nodes, pods):
             item["status"] |= {"conditions": conditions, "images": []}
             if number >= nodes:
                 mounts = [{"name": f"kube-api-access-{number}", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]
-                item["spec"]["containers"][0] |= {"volumeMounts": mounts, "env": [{"name": f"V{i}", "value": "x"} for i in range(10)]}
+                item["spec"]["containers"][0] |= {
+                    "volumeMounts": mounts,
+                    "env": [{"name": f"V{i}", "value": "x"} for i in range(10)],
+                }
                 item["spec"]["volumes"] = [{"name": f"kube-api-access-{number}", "projected": {"sources": []}}]
             text = json.dumps(item, indent=4).replace("\n", "\n        ")
             out.write(f"        {text}{',' if number + 1 < nodes + pods else ''}\n")

@@ -101,7 +101,9 @@ def main():
     wanted = set(sys.argv[1:])
     slowness, binary = short_call() / QUIET_CALL, oracle()
     print(f"one short NumPy call takes {slowness:.2f} x a quiet core's; floors are divided by that where it is above 1")
-    print(f"{'workload':28} {'nodes':>7} {'pods':>6} {'placed':>6} {'prepare':>8} {'decisions/s':>12} {'floor':>6} {'kube-scheduler/s':>17} {'ratio':>7}")
+    print(
+        f"{'workload':28} {'nodes':>7} {'pods':>6} {'placed':>6} {'prepare':>8} {'decisions/s':>12} {'floor':>6} {'kube-scheduler/s':>17} {'ratio':>7}"
+    )
     rows = []
     for workload in yaml.safe_load((pathlib.Path(__file__).parent / "workloads.yaml").read_text()):
         if wanted and workload["name"] not in wanted:
@@ -110,15 +112,25 @@ def main():
         rows.append(row)
         theirs = f"{row['kubeScheduler']:17.0f} {row['ratio']:7.1f}" if "ratio" in row else f"{'-':>17} {'-':>7}"
         sizes = f"{workload['nodes']:7} {workload['pods']:6} {row['placed']:6} {row['prepareSeconds']:7.2f}s"
-        print(f"{row['name']:28} {sizes} {row['perSecond']:12.0f} {row['floor']:6} {theirs}{'' if row['ok'] else '  TOO SLOW'}", flush=True)
-    report = {"date": time.strftime("%Y-%m-%d"), "machine": platform.processor() or platform.machine(), "slowness": slowness, "decisions": rows}
+        print(
+            f"{row['name']:28} {sizes} {row['perSecond']:12.0f} {row['floor']:6} {theirs}{'' if row['ok'] else '  TOO SLOW'}",
+            flush=True,
+        )
+    report = {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": platform.processor() or platform.machine(),
+        "slowness": slowness,
+        "decisions": rows,
+    }
     ok = all(row["ok"] for row in rows)
     if not wanted or "loading" in wanted:
         report["loading"] = found = loading()
         fast = found["seconds"] <= 3 * max(1.0, slowness) and found["peakMiB"] <= 300
         ok = ok and fast
-        print(f"loading {found['fileMB']:.0f} MB of kubectl JSON (5,000 nodes, 50,000 pods): {found['seconds']:.2f} s, "
-              f"peak {found['peakMiB']:.0f} MiB{'' if fast else '  TOO SLOW OR TOO LARGE'}")
+        print(
+            f"loading {found['fileMB']:.0f} MB of kubectl JSON (5,000 nodes, 50,000 pods): {found['seconds']:.2f} s, "
+            f"peak {found['peakMiB']:.0f} MiB{'' if fast else '  TOO SLOW OR TOO LARGE'}"
+        )
     report["peakMiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     (BUILD / "bench.json").write_text(json.dumps(report, indent=2))
     return 0 if ok else 1

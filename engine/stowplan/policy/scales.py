@@ -24,6 +24,7 @@ def _range(node: Node) -> Range | None:
     if isinstance(node, Const):
         number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         return (float(node.value), float(node.value)) if number else None
+    parts: tuple[Node, ...]
     if isinstance(node, Choice):
         parts, combine = (node.then, node.otherwise), _either
     elif isinstance(node, Call) and node.target is None and node.function in _CALLS:
