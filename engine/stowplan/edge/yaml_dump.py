@@ -75,7 +75,7 @@ def _load_or_none(data: bytes) -> Any:
 
     try:
         return _value(data)
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, ValueError):
         return None
 
 
@@ -94,6 +94,8 @@ def _load(text: Text, start: int, end: int) -> Any:
         raise BrokenTextError(f"broken YAML: {error.reason}", text.point(start + at)) from None
     except RecursionError:
         raise BrokenTextError("broken YAML: nested too deeply", text.point(start)) from None
+    except ValueError as error:
+        raise BrokenTextError(f"broken YAML: {error}", text.point(start)) from None
 
 
 def _value(data: bytes) -> Any:

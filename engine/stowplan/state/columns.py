@@ -322,7 +322,10 @@ class SumStorage(Storage[Amount]):
                         total = totals[name] = [0] * self.capacity
                     total[row] += amount
         for name, total in totals.items():
-            self.arrays[name] = np.array([int64(amount) for amount in total], dtype=np.int64)
+            try:
+                self.arrays[name] = np.array(total, dtype=np.int64)
+            except OverflowError:
+                self.arrays[name] = np.array([int64(amount) for amount in total], dtype=np.int64)
 
     def grow(self, capacity: int) -> None:
         self.capacity = capacity
