@@ -63,9 +63,14 @@ def load_cluster(source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, 
         return read_cluster([source])[0]
     loader = _Loader()
     with collector_off():
-        for item in _objects(source):
-            loader.take_nested(item)
-        return loader.finish()[0]
+        try:
+            for item in _objects(source):
+                loader.take_nested(item)
+            return loader.finish()[0]
+        except RecursionError:
+            raise ClusterError([_error("an object or list holds itself, or is nested too deeply")]) from None
+        except msgspec.DecodeError as error:
+            raise ClusterError([_error(f"an object is no JSON: {error}")]) from None
 
 
 def _objects(source: Any) -> Iterator[Object]:
@@ -99,6 +104,8 @@ def load_policy(source: Mapping[str, Any] | str | Path | None = None) -> Policy:
 
     if source is None or isinstance(source, Mapping):
         return load(source)
+    if not isinstance(source, str | Path):
+        raise PolicyError([_error(f"a policy is a path, a dict or None, not {_show(source)}", Code.WRONG_TYPE)])
     try:
         text = Path(source).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
@@ -152,6 +159,9 @@ class _Loader:
         """An object, or all objects of a list."""
         kind = item.get("kind") if isinstance(item, Mapping) else None
         if isinstance(kind, str) and kind.endswith("List") and "items" in item:
+            if not isinstance(item["items"], list | tuple | None):
+                self._fail(_error(f"{kind}: items is no list", Code.WRONG_TYPE))
+                return
             for inner in item["items"] or ():
                 kindless = kind != "List" and isinstance(inner, Mapping) and "kind" not in inner
                 self.take_nested({"kind": kind.removesuffix("List"), **inner} if kindless else inner)

@@ -12,7 +12,8 @@ def pod(metadata, **spec):
 def test_a_sum_of_requests_beyond_int64_wraps_as_in_go():
     node = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "memory": "8E"}}}
     running = [
-        pod(f"p{n}", nodeName="n1", containers=[{"name": "c", "resources": {"requests": {"memory": "4E"}}}]) for n in range(3)
+        pod({"name": f"p{n}"}, nodeName="n1", containers=[{"name": "c", "resources": {"requests": {"memory": "4E"}}}])
+        for n in range(3)
     ]
     total = 3 * 4 * 10**18 - 2**64
     assert Cluster(load_cluster([node, *running]))[REQUESTED]["memory"].tolist() == [total]
