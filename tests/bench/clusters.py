@@ -84,7 +84,7 @@ def objects(workload):
 
 def kubectl_dump(path, nodes, pods):
     """Write what `kubectl get nodes,pods -A -o json` prints for a cluster of this size, noise included."""
-    noise = {"managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {f"f:part-{i}": {} for i in range(20)}}]}
+    noise = {"managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {f"f:part-{i}": {} for i in range(12)}}]}
     conditions = [{"type": f"Condition{i}", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"} for i in range(5)]
     with path.open("w", encoding="utf-8") as out:
         out.write('{\n    "apiVersion": "v1",\n    "items": [\n')

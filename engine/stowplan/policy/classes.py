@@ -19,7 +19,7 @@ from stowplan.state import Cluster, Feasible, Mask, Numbers, Reach, Rows, Store,
 
 REJECTED = np.int64(-(1 << 60))
 """Total of a row that some filter rejects; far below any sum of scores, and two of them still fit int64."""
-BLOCK = 8192
+BLOCK = 32768
 """Rows that are evaluated at once where all are."""
 DENSE_SHARE = 3
 """With more than one in three rows changed, evaluating all rows is cheaper than patching."""

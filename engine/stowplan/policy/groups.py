@@ -28,6 +28,8 @@ class Groups:
         self.weights: Numbers = np.zeros(0, dtype=np.int64)
         self.representatives: Rows = np.zeros(0, dtype=np.intp)
         self._index: dict[tuple[int, ...], int] = {}
+        self._table: Numbers | None = None
+        """the keys as a matrix, made when asked for"""
         self._partition(len(acceptable))
         self.recount(acceptable)
 
@@ -58,7 +60,10 @@ class Groups:
 
     def values(self, component: int) -> Numbers:
         """Code of each group in one component."""
-        return np.fromiter((key[component] for key in self.keys), dtype=np.int64, count=len(self.keys))
+        if self._table is None:
+            self._table = np.array(self.keys, dtype=np.int64).reshape(len(self.keys), len(self._components))
+        found: Numbers = self._table[:, component]
+        return found
 
     def update(self, rows: Rows, before: Mask, after: Mask) -> bool:
         """Rows changed their acceptability or codes. True if scores of groups may change: a weight met zero, a group is new."""
@@ -91,6 +96,7 @@ class Groups:
 
     def _found(self, key: tuple[int, ...], row: int) -> int:
         number = self._index[key] = len(self.keys)
+        self._table = None
         self.keys.append(key)
         self.weights = np.append(self.weights, 0)
         self.representatives = np.append(self.representatives, row)

@@ -135,6 +135,8 @@ class Coded(Generic[T]):
         return table[self.codes]
 
     def _gather(self, function: Callable[[T], object], dtype: np.dtype[G]) -> NDArray[G]:
+        if not len(self.codes):
+            return np.zeros(0, dtype=dtype)
         if len(self.codes) < len(self.values):
             wanted, inverse = np.unique(self.codes, return_inverse=True)
             table = np.fromiter((function(self.values[code]) for code in wanted.tolist()), dtype, len(wanted))
