@@ -14,6 +14,7 @@ from typing import Any
 
 from stowplan.edge.load import load_cluster, load_policy
 from stowplan.edge.notation import NotationError, read_notation
+from stowplan.edge.stowshapes import misshapen
 from stowplan.loop.simulate import simulate
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, PolicyError
@@ -131,6 +132,8 @@ def run_file(path: Path) -> Report:
         return report
     suite, wrong = decode(Suite, Origin(tree or Leaf(None, None)), tree)
     report.broken += [diagnostic for diagnostic in (*found, *wrong) if diagnostic.is_error]
+    if not report.broken:
+        report.broken += misshapen(suite)
     if not report.broken and not suite.tests:
         report.broken.append(_at(suite.origin, "no tests: write a list under tests"))
     if report.broken:
