@@ -176,16 +176,19 @@ def test_pipes_get_neither_colours_nor_folds(stowplan, dump, make):
 
 @pytest.mark.slow
 def test_starts_at_once(dump, make):
-    def seconds(*arguments):
-        """Processor time, which other work on the machine disturbs less than the clock; the best of some runs."""
-        best = 9.0
-        for _ in range(5):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            command(*arguments, stdout=subprocess.DEVNULL)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return best
+    """The yardstick takes 0.23 s where `explain` takes 0.57 s: what else runs on the machine slows both."""
 
+    def spent(call):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        call()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def seconds(*arguments):
+        return min(spent(lambda: command(*arguments, stdout=subprocess.DEVNULL)) for _ in range(5))
+
+    yardstick = [sys.executable, "-c", "import click, json, msgspec, numpy"]
+    imports = min(spent(lambda: subprocess.run(yardstick, check=True)) for _ in range(5))
     cluster = dump(*(make.node(f"n{i}") for i in range(10)), make.pod("p", "1"))
-    assert seconds("version") < 0.2
-    assert seconds("explain", "--cluster", cluster, "p") < 0.6
+    assert seconds("version") < imports
+    assert seconds("explain", "--cluster", cluster, "p") < 3.5 * imports
