@@ -176,19 +176,20 @@ def test_pipes_get_neither_colours_nor_folds(stowplan, dump, make):
 
 @pytest.mark.slow
 def test_starts_at_once(dump, make):
-    """The yardstick takes 0.23 s where `explain` takes 0.57 s: what else runs on the machine slows both."""
+    """In processor time, and where the machine is busy against a yardstick that runs beside it (0.23 s for 0.57 s of `explain`)."""
 
-    def spent(call):
+    def spent(*words):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        call()
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    def seconds(*arguments):
-        return min(spent(lambda: command(*arguments, stdout=subprocess.DEVNULL)) for _ in range(5))
+    def starts(limit, times, *arguments):
+        verb = (sys.executable, "-c", "from stowplan.cli.main import main; main()", *map(str, arguments))
+        yardstick = (sys.executable, "-c", "import click, json, msgspec, numpy")
+        pairs = ((spent(*verb), spent(*yardstick)) for _ in range(10))
+        return any(took < limit or took < times * beside for took, beside in pairs)
 
-    yardstick = [sys.executable, "-c", "import click, json, msgspec, numpy"]
-    imports = min(spent(lambda: subprocess.run(yardstick, check=True)) for _ in range(5))
     cluster = dump(*(make.node(f"n{i}") for i in range(10)), make.pod("p", "1"))
-    assert seconds("version") < imports
-    assert seconds("explain", "--cluster", cluster, "p") < 3.5 * imports
+    assert starts(0.2, 1, "version")
+    assert starts(0.6, 3.5, "explain", "--cluster", cluster, "p")
