@@ -6,7 +6,7 @@ step of a loop is paid from the meter in the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,49 +63,32 @@ def boolean(value: Any) -> bool:
 
 def logic(terms: list[Step], *, dominant: bool) -> Step:
     """A chain: the dominant value anywhere wins, else the first error, else the other value."""
+    return lambda frame: _absorb(dominant, terms, frame)
 
-    def run(frame: Frame) -> bool:
-        failure: CelError | None = None
-        for term in terms:
-            try:
-                value: object = term(frame)
-            except CelError as error:
-                if not error.absorbable:
-                    raise
-                failure = failure or error
-                continue
-            if value is dominant:
-                return dominant
-            if value is not (not dominant):
-                failure = failure or no_overload("_||_" if dominant else "_&&_", kind_of(value))
-        if failure is not None:
-            raise failure
-        return not dominant
 
-    return run
+def _absorb(dominant: bool, steps: Iterable[Step], frame: Frame) -> bool:
+    """Whether one step gives the dominant value, which absorbs the errors of the others; else the first error is raised."""
+    failure: CelError | None = None
+    for step in steps:
+        try:
+            value: object = step(frame)
+        except CelError as error:
+            if not error.absorbable:
+                raise
+            failure = failure or error
+            continue
+        if value is dominant:
+            return dominant
+        if value is not (not dominant):
+            failure = failure or no_overload("_||_" if dominant else "_&&_", kind_of(value))
+    if failure is not None:
+        raise failure
+    return not dominant
 
 
 def _quantifier(dominant: bool) -> Callable[[Loop], Step]:
     def make(loop: Loop) -> Step:
-        def run(frame: Frame) -> bool:
-            failure: CelError | None = None
-            for _ in loop.walk(frame):
-                try:
-                    value: object = loop.body(frame)
-                except CelError as error:
-                    if not error.absorbable:
-                        raise
-                    failure = failure or error
-                    continue
-                if value is dominant:
-                    return dominant
-                if value is not (not dominant):
-                    failure = failure or no_overload("_||_" if dominant else "_&&_", kind_of(value))
-            if failure is not None:
-                raise failure
-            return not dominant
-
-        return run
+        return lambda frame: _absorb(dominant, (loop.body for _ in loop.walk(frame)), frame)
 
     return make
 

@@ -29,7 +29,7 @@ _DEFAULT_ORDER = (
     ("pod_topology_spread", "PLUGIN"),
     ("inter_pod_affinity", "PLUGIN"),
     ("dynamic_resources", "PLUGIN"),
-    ("unbuilt", "DEFAULT_PREEMPTION"),
+    ("default_preemption", "PLUGIN"),
     ("node_resources_balanced_allocation", "PLUGIN"),
     ("image_locality", "PLUGIN"),
     ("default_binder", "PLUGIN"),
