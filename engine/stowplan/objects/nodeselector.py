@@ -17,8 +17,8 @@ from stowplan.objects.labels import Requirement, integer, requirement
 from stowplan.objects.qualified import key_faults, value_faults
 
 NAME = "metadata.name"
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELD_OPERATORS = ("In", "NotIn")
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+FIELD_OPERATORS = ("In", "NotIn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def node_term(term: wire.NodeTerm, path: str) -> NodeTerm:
     faults: list[str] = []
     expressions: list[Requirement] = []
     for i, written in enumerate(term.match_expressions or ()):
-        expressions.append(_requirement(written, _OPERATORS, f"{path}.matchExpressions[{i}]"))
+        expressions.append(_requirement(written, OPERATORS, f"{path}.matchExpressions[{i}]"))
         faults += _expression_faults(written, f".matchExpressions[{i}]")
     fields: list[Requirement] = []
     for i, written in enumerate(term.match_fields or ()):
-        fields.append(_requirement(written, _FIELD_OPERATORS, f"{path}.matchFields[{i}]"))
+        fields.append(_requirement(written, FIELD_OPERATORS, f"{path}.matchFields[{i}]"))
         if len(written.values or ()) != 1:
             place = f".matchFields[{i}].values"
             faults.append(f"{place}: Invalid value: {_go_list(written.values)}: must have one element")

@@ -296,7 +296,7 @@ class WrittenNodeAffinityArgs:
     added_affinity: WrittenAffinity | None = None
 
     def args(self) -> NodeAffinityArgs:
-        """The args with their selectors compiled. Raises ObjectError for an operator that does not exist."""
+        """The args with their selectors compiled. Raises ObjectError for an operator that does not exist: `finish` tells those."""
         if self.added_affinity is None:
             return NodeAffinityArgs()
         from stowplan.objects import wire  # noqa: PLC0415
@@ -342,14 +342,45 @@ def finish(written: Any) -> tuple[Args, list[Problem]]:
         return written, list(written.problems())
     if written.added_affinity is None:
         return NodeAffinityArgs(), []
-    from stowplan.objects.errors import ObjectError  # noqa: PLC0415
+    affinity, found = _with_known_operators(written.added_affinity)
+    args = WrittenNodeAffinityArgs(affinity).args()
+    return args, found + list(args.problems())
 
-    try:
-        args = written.args()
-    except ObjectError as error:
-        operator, known = error.message.split('"')[1], error.message.partition("(")[2].rstrip(")").split(", ")
-        return NodeAffinityArgs(), [unsupported(parse_path(error.path), operator, known)]
-    return args, list(args.problems())
+
+def _with_known_operators(affinity: WrittenAffinity) -> tuple[WrittenAffinity, list[Problem]]:
+    """The affinity with operators that exist in place of those that do not, each of which is a problem.
+
+    A preferred term without a weight is never looked at (upstream: `NewPreferredSchedulingTerms`).
+    """
+    found: list[Problem] = []
+    path: Path = ("addedAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    required = affinity.required_during_scheduling_ignored_during_execution
+    if required is not None:
+        terms = tuple(_known_term(term, (*path, index), found) for index, term in enumerate(required.node_selector_terms))
+        required = WrittenSelector(terms)
+    path = ("addedAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    preferred = tuple(
+        WrittenPreference(entry.weight, _known_term(entry.preference, (*path, index, "preference"), found))
+        if entry.weight
+        else entry
+        for index, entry in enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
+    )
+    return WrittenAffinity(required, preferred), found
+
+
+def _known_term(term: WrittenTerm, path: Path, found: list[Problem]) -> WrittenTerm:
+    from stowplan.objects.nodeselector import FIELD_OPERATORS, OPERATORS  # noqa: PLC0415
+
+    def known(name: str, entries: tuple[LabelExpression, ...], operators: tuple[str, ...]) -> Iterator[LabelExpression]:
+        for index, entry in enumerate(entries):
+            if entry.operator in operators:
+                yield entry
+                continue
+            found.append(unsupported((*path, name, index, "operator"), entry.operator, operators))
+            yield LabelExpression(entry.key, "In", ("any",))
+
+    expressions = known("matchExpressions", term.match_expressions, OPERATORS)
+    return WrittenTerm(tuple(expressions), tuple(known("matchFields", term.match_fields, FIELD_OPERATORS)))
 
 
 def _invalid(path: Path, value: Any, detail: str) -> Problem:
@@ -369,13 +400,12 @@ def _label_name_problems(path: Path, name: str) -> Problems:
 
 
 def _shape_problems(shape: tuple[ShapePoint, ...]) -> Problems:
-    """Upstream: `validateFunctionShape`; only the first point out of order is reported."""
+    """Upstream: `validateFunctionShape`, which tells only the first point out of order."""
     if not shape:
         yield Problem((), Kind.REQUIRED, "at least one point must be specified")
     for index, (left, right) in enumerate(itertools.pairwise(shape), 1):
         if left.utilization >= right.utilization:
             yield _invalid((index, "utilization"), right.utilization, "values must be sorted in increasing order")
-            break
     for index, point in enumerate(shape):
         yield from _range((index, "utilization"), point.utilization, _PERCENT)
         yield from _range((index, "score"), point.score, _HIGHEST_SHAPE_SCORE)

@@ -1,0 +1,1 @@
+"""The API server: lists and watches become events of the loop, effects of the loop become calls."""

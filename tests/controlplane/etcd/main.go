@@ -1,0 +1,10 @@
+// Command etcd is the store behind the API server of the tests.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
