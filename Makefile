@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test check bench update-specs clean
+.PHONY: run test test-e2e check bench controlplane update-specs clean
 
 run: $(STAMP)
 	$(BIN)/stowplan simulate --cluster profiles/sample/cluster.yaml || test $$? -eq 1   # 1: some pod does not fit, as shown
@@ -19,6 +19,15 @@ check: $(STAMP)
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Builds first: that takes minutes, which pytest would pass in silence.
+test-e2e: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m controlplane.build || test $$? -eq 2   # 2: it cannot be built here, and the tests skip
+	$(BIN)/python -m pytest tests/e2e
+
+# A real kube-apiserver, kube-scheduler and etcd for the tests, in build/controlplane.
+controlplane: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m controlplane.build
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench/run.py
@@ -38,4 +47,5 @@ $(STAMP): pyproject.toml
 	  echo "this Python cannot make environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m compileall -q engine/stowplan
 	@touch $@

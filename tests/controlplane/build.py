@@ -1,7 +1,8 @@
 """The programs of a real control plane: etcd, kube-apiserver and kube-scheduler, built from the Go module beside this file.
 
 A cold build takes about eight minutes of two cores, so the programs are kept in `build/controlplane/HASH` for as long as go.mod,
-go.sum and the mains are the same. `python -m controlplane.build [NAME...]` (with `tests` on the path) builds and prints the folder.
+go.sum and the mains are the same. `python -m controlplane.build [NAME...]` (with `tests` on the path) builds and prints the folder;
+it exits 2 where they cannot be built.
 """
 
 import contextlib
@@ -96,12 +97,12 @@ def locked(path: Path):
 def main() -> int:
     lacking, begin = missing((*NEEDED, *sys.argv[1:])), time.monotonic()
     if lacking and shutil.which("go"):
-        print(f"building {', '.join(lacking)} {VERSION}: about 8 minutes on 2 cores when nothing is cached", file=sys.stderr)
+        print(f"building {', '.join(lacking)} {VERSION}: up to 10 minutes on 2 cores when nothing is cached", file=sys.stderr)
     try:
         target = programs(*sys.argv[1:])
     except Unavailable as reason:
         print(reason, file=sys.stderr)
-        return 1
+        return 2
     if lacking:
         print(f"built in {time.monotonic() - begin:.0f} s", file=sys.stderr)
     print(os.path.relpath(target))

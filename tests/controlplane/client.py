@@ -1,12 +1,14 @@
-"""A small client of the API server: raw JSON objects, a connection a thread, every kind that discovery names.
+"""A small client of the API server: raw JSON objects, for any number of threads, every kind that discovery names.
 
 Resources are named by their plural, `pods`, or as kubectl does where that is not enough, `events.events.k8s.io`.
 """
 
+import collections
 import http.client
+import select
 import ssl
-import threading
 import urllib.parse
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -55,7 +57,7 @@ class Client:
     def __init__(self, server: str, ca_file, token: str | None, timeout: float = 60.0):
         self.server, self.ca_file, self.token, self.timeout = server, ca_file, token, timeout
         self.address = urllib.parse.urlsplit(server)
-        self.local, self.resources, self.tls = threading.local(), {}, None
+        self.idle, self.resources, self.tls = collections.deque(), {}, None
 
     # Requests
 
@@ -70,21 +72,33 @@ class Client:
         return {"Accept": "application/json", "User-Agent": "stowplan-tests", **token, **more}
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Over this thread's connection, made anew if the server has closed it; OSError and HTTPException reach the caller."""
-        kept = getattr(self.local, "connection", None)
-        for connection in (kept, None) if kept else (None,):
-            self.local.connection = connection or self.connect()
+        """Never sent twice: OSError and HTTPException leave open what became of the request."""
+        connection = self.idle_connection() or self.connect()
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            answer = response.status, response.read()
+        except BaseException:
+            connection.close()
+            raise
+        self.idle.append(connection)
+        return answer
+
+    def idle_connection(self) -> http.client.HTTPSConnection | None:
+        """The one used last that the server has not closed meanwhile."""
+        while True:
             try:
-                self.local.connection.request(method, path, body, headers)
-                response = self.local.connection.getresponse()
-                return response.status, response.read()
-            except (OSError, http.client.HTTPException) as error:
-                self.local.connection.close()
-                self.local.connection = None
-                # only a connection that was idle when the server closed it: the request was not read
-                if connection is None or not isinstance(error, http.client.RemoteDisconnected | BrokenPipeError):
-                    raise
-        raise AssertionError("the second connection returns or raises")
+                connection = self.idle.pop()
+            except IndexError:  # another thread has taken the last one
+                return None
+            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+                return connection
+            connection.close()
+
+    def close(self) -> None:
+        """Closes idle connections; the client can be used again."""
+        while self.idle:
+            self.idle.pop().close()
 
     def request(self, method: str, path: str, body=None, content_type: str = "application/json", **query):
         """The decoded answer. Raises `ApiError`, and OSError or HTTPException when there is no answer at all."""
@@ -147,7 +161,9 @@ class Client:
         resource = self.resource(obj["kind"], obj["apiVersion"])
         return self.request("PUT", resource.path(namespace_of(obj), obj["metadata"]["name"], subresource), obj)
 
-    def patch(self, resource: str, name: str, patch, namespace: str = "default", subresource: str = "", kind: str = "merge", **query):  # noqa: PLR0917
+    def patch(
+        self, resource: str, name: str, patch, namespace: str = "default", *, subresource: str = "", kind: str = "merge", **query
+    ):
         """`kind`: merge, strategic, json or apply."""
         path = self.resource(resource).path(namespace, name, subresource)
         return self.request("PATCH", path, patch, PATCHES[kind], **query)
@@ -165,16 +181,21 @@ class Client:
     def bind(self, pod, node: str):
         """Binds a pod to a node as a scheduler does."""
         meta = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
-        body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": meta,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
         return self.request("POST", self.resource("pods").path(meta["namespace"], meta["name"], "binding"), body)
 
     # Many at once
 
-    def create_all(self, objects, workers: int = WORKERS) -> list[dict]:
+    def create_all(self, objects, workers: int = WORKERS) -> Sequence[dict]:
         """Creates them at the same time, `workers` requests in flight; the answers in order. The first error is raised."""
         return self.each(self.create, objects, workers)
 
-    def each(self, function, items, workers: int = WORKERS) -> list:
+    def each(self, function, items, workers: int = WORKERS) -> Sequence:
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(function, items))
 

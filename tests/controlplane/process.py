@@ -29,7 +29,9 @@ def usage(pid: int) -> Usage:
     except FileNotFoundError:
         raise ProcessLookupError(pid) from None
     fields = stat.rpartition(") ")[2].split()  # the command, in parentheses, may hold blanks
-    kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in status.splitlines()) if name[:2] == "Vm"}
+    kib = {
+        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in status.splitlines()) if name[:2] == "Vm"
+    }
     return Usage((int(fields[11]) + int(fields[12])) / TICKS, kib.get("VmRSS", 0) * 1024, kib.get("VmHWM", 0) * 1024)
 
 
@@ -90,7 +92,7 @@ class Process:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
     def await_ready(self, ready, timeout: float = 60.0) -> float:
-        """Waits until `ready()` is true; the seconds that took. Raises `RuntimeError` with the log's end if it ends or stays unready."""
+        """Waits until `ready()` is true; the seconds that took. Raises `RuntimeError` with the log's end if that is in vain."""
         begin = time.monotonic()
         while time.monotonic() - begin < timeout:
             if not self.running():

@@ -1,6 +1,10 @@
 """`stowplan eval` and `stowplan test`."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -174,6 +178,31 @@ def test_junit(tmp_path):
     assert run(["test", path, "--junit", str(report)]) == 1
     root = ET.fromstring(report.read_text())  # noqa: S314 - our own file
     assert [(case.get("name"), len(case)) for case in root.iter("testcase")] == [("good", 0), ("bad <&>", 1)]
+
+
+def test_junit_is_xml_whatever_names_hold(tmp_path, policy):  # noqa: ARG001 - the file it makes
+    report = tmp_path / "report.xml"
+    run(["test", suite(tmp_path, '- {name: "bell \\a", expect: {node: b}}'), "--junit", str(report)])
+    (case,) = ET.fromstring(report.read_text()).iter("testcase")  # noqa: S314 - our own file
+    assert case.get("name") == "bell \N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", ["some.stowtest.yaml", "policies/policy.yaml"])
+def test_watch_runs_again_when_a_test_or_its_policy_changes(tmp_path, changed):
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "policy.yaml").write_text(POLICY)
+    path = suite(tmp_path, "- {name: one, expect: {node: a}}", head="policy: policies/policy.yaml")
+    command = [sys.executable, "-c", "from stowplan.cli.main import main; main()", "test", "--watch", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as watching:
+        try:
+            assert any("1 of 1 tests passed" in line for line in watching.stdout)
+            time.sleep(0.5)
+            file = tmp_path / changed
+            file.write_text(file.read_text().replace('"ssd"', '"hdd"').replace("node: a", "node: b"))
+            assert any("0 of 1 tests passed" in line for line in watching.stdout)
+        finally:
+            watching.kill()
 
 
 @pytest.mark.usefixtures("policy")

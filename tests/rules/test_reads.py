@@ -4,7 +4,7 @@ import pytest
 
 from rules.scenes import ZONE, cluster, policy
 from stowplan.plugins.cel_rule import expressions_of
-from stowplan.policy.classes import reach_of
+from stowplan.policy.layers import reach_of
 from stowplan.state import Cluster, Reach
 
 

@@ -11,6 +11,7 @@ import yaml
 
 from stowplan import explain, load_cluster, load_policy, simulate
 from stowplan.edge.notation import read_notation
+from stowplan.loop.compare import Wanted, compare
 from stowplan.text import Source
 
 FENCE = "```"
@@ -22,6 +23,8 @@ class Scene:
 
     objects: list[dict[str, Any]] = field(default_factory=list)
     profile: dict[str, Any] | None = None
+    changed: dict[str, Any] | None = None
+    """the profile that `diff` compares with"""
 
     def simulated(self) -> list[dict[str, Any]]:
         return simulate(load_policy(self.profile), load_cluster(self.objects)).to_json()["sequence"]
@@ -29,6 +32,10 @@ class Scene:
     def explained(self, pod: str) -> dict[str, Any]:
         key = pod if "/" in pod else f"default/{pod}"
         return explain(load_policy(self.profile), load_cluster(self.objects), [key]).to_json()["pods"][0]
+
+    def compared(self) -> dict[str, Any]:
+        policies = load_policy(self.profile), load_policy(self.changed)
+        return compare(*policies, load_cluster(self.objects), Wanted(running=100)).to_json()
 
 
 @dataclass(slots=True)
@@ -68,6 +75,8 @@ def answers(path: Path, text: str) -> Iterator[tuple[Block, str]]:
             scene.objects = read_notation(Source(path.name, "\n" * block.line + block.text))
         elif block.words == ["yaml", "profile"]:
             scene.profile = yaml.safe_load(block.text)
+        elif block.words == ["yaml", "changed"]:
+            scene.changed = yaml.safe_load(block.text)
         elif block.words and block.words[0] in ANSWERS:
             yield block, "".join(f"{line.rstrip()}\n" for line in ANSWERS[block.words[0]](scene, *block.words[1:]))
         else:
@@ -157,6 +166,28 @@ def candidates(scene: Scene, pod: str) -> Iterator[str]:
         yield found["message"]
 
 
+def differences(scene: Scene) -> Iterator[str]:
+    """Pods that fare differently under the changed profile, with what changed; then running pods by workload."""
+    found = scene.compared()
+    for pod in found["pods"]:
+        places = [pod[side].get("node", "pending") for side in ("old", "new")]
+        cause = ", after earlier pods" if pod["cause"] == "earlierPods" else ""
+        yield f"{short(pod['pod'])} {' -> '.join(places)}{', by chance' if pod.get('chance') else ''}{cause}"
+        for node, standings in pod["nodes"].items():
+            for side, standing in standings.items():
+                if "refused" in standing:
+                    yield f"    {node}, {side}: {standing['refused']['plugin']}: {', '.join(standing['refused']['reasons'])}"
+        for swing in pod["swings"]:
+            yield f"    {swing['plugin']} {' -> '.join('none' if swing[side] is None else str(swing[side]) for side in ('old', 'new'))}"
+        if "node" not in pod["new"]:
+            yield f"    {pod['new'].get('message') or pod['new'].get('skipped')}"
+    for workload in found["running"]["workloads"]:
+        counts = ", ".join(f"{workload[change]} {change}" for change in ("moved", "newlyPending", "newlyPlaced") if workload[change])
+        yield f"running {short(workload['workload'])}: {counts} of {workload['pods']}"
+    if not found["differs"]:
+        yield "no difference"
+
+
 ANSWERS: dict[str, Callable[..., Iterator[str]]] = {
     "simulate": placements,
     "explain": verdict,
@@ -164,4 +195,5 @@ ANSWERS: dict[str, Callable[..., Iterator[str]]] = {
     "all-reasons": all_refusals,
     "scores": scores,
     "candidates": candidates,
+    "diff": differences,
 }

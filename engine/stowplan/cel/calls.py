@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from stowplan.cel.cost import CHARACTERS, SEARCH, made_cost, parts_cost, pattern_cost, size_cost
 from stowplan.cel.errors import CelError, no_overload
-from stowplan.cel.folds import Frame, Step, size_cost
+from stowplan.cel.folds import Frame, Step
+from stowplan.cel.meter import Meter
 from stowplan.cel.overloads import Function, Overload
-from stowplan.cel.values import Optional, equal, kind_of
+from stowplan.cel.values import Duration, Optional, Timestamp, UInt, equal, kind_of
 
 
 @lru_cache(maxsize=4096)
@@ -47,6 +50,11 @@ def lazily(name: str, left: Step, right: Step) -> Step:
 
 
 _EQUALITY = frozenset(("_==_", "_!=_"))
+_ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
+PATTERNS = frozenset(("matches", "find", "findAll"))
+_LONG = 500
+"""Characters of a text that takes noticeable time to compare."""
+_SIMPLE = frozenset((int, float, bool, UInt, type(None), Timestamp, Duration))
 
 
 def _equality(first: Step, second: Step, *, equals: bool) -> Step:
@@ -54,28 +62,67 @@ def _equality(first: Step, second: Step, *, equals: bool) -> Step:
 
     def run(frame: Frame) -> bool:
         a, b = first(frame), second(frame)
-        same = a == b if type(a) is str and type(b) is str else equal(a, b)
+        cls = type(a)
+        if cls is str:
+            if len(a) > _LONG:
+                frame[0].spend(len(a) // CHARACTERS)
+            same = a == b if type(b) is str else equal(a, b)
+        else:
+            if cls not in _SIMPLE:
+                frame[0].spend(parts_cost(a))
+            same = equal(a, b)
         return same is equals
 
     return run
 
 
-def apply(function: Function, args: list[Step]) -> Step:
-    """The call, with the kernel looked up by the Python classes of the arguments."""
+def priced(function: Function, *, literal: bool) -> Callable[[Meter, list[Any]], Any]:
+    """The call of a function whose work grows with its arguments; `literal`: its pattern is compiled once and for all."""
+    find = function.find
+    power = max((overload.grows for overload in function.overloads), default=0)
+    searches = function.name in PATTERNS
+    compiles, fixed = searches and not literal, SEARCH if searches else 0
+
+    def run(meter: Meter, values: list[Any]) -> Any:
+        meter.spend(fixed + size_cost(values, power))
+        if compiles and type(values[1]) is str:
+            meter.compiling(values[1], pattern_cost(values[1]))
+        result = find(*values)(*values)
+        meter.spend(made_cost(result))
+        return result
+
+    return run
+
+
+def grows(function: Function) -> bool:
+    """Whether the work of a call grows with its arguments."""
+    return any(overload.grows for overload in function.overloads)
+
+
+def _growing(function: Function, args: list[Step], call: Callable[[Meter, list[Any]], Any]) -> Step:
+    """The step of a priced call; numbers, which do not grow, go the short way."""
     table, find = function.table, function.find
-    metered = max((overload.grows for overload in function.overloads), default=0)
-    if metered or len(args) not in (1, 2):
+    if len(args) != 2:
+        return lambda frame: call(frame[0], [arg(frame) for arg in args])
+    first, second = args
 
-        def run(frame: Frame) -> Any:
-            values = [arg(frame) for arg in args]
-            if not metered:
-                return find(*values)(*values)
-            frame[0].spend(size_cost(values, metered))
-            result = find(*values)(*values)
-            frame[0].spend(size_cost((result,), 1))
-            return result
+    def run(frame: Frame) -> Any:
+        a, b = first(frame), second(frame)
+        if type(a) in _SIMPLE and type(b) in _SIMPLE:
+            return (table.get((type(a), type(b))) or find(a, b))(a, b)
+        return call(frame[0], [a, b])
 
-        return run
+    return run
+
+
+def apply(function: Function, args: list[Step], *, literal: bool) -> Step:
+    """The call, with the kernel looked up by the Python classes of the arguments; `literal` as for `priced`."""
+    table, find = function.table, function.find
+    if function.name in _EQUALITY and len(args) == 2:
+        return _equality(*args, equals=function.name == "_==_")
+    ordered = function.name in _ORDER and len(args) == 2
+    if grows(function) and not ordered:
+        return _growing(function, args, priced(function, literal=literal))
     if len(args) == 1:
         (only,) = args
 
@@ -84,12 +131,19 @@ def apply(function: Function, args: list[Step]) -> Step:
             return (table.get((type(value),)) or find(value))(value)
 
         return run_one
+    if len(args) != 2:
+
+        def run(frame: Frame) -> Any:
+            values = [arg(frame) for arg in args]
+            return find(*values)(*values)
+
+        return run
     first, second = args
-    if function.name in _EQUALITY:
-        return _equality(first, second, equals=function.name == "_==_")
 
     def run_two(frame: Frame) -> Any:
         a, b = first(frame), second(frame)
+        if ordered and type(a) is str and len(a) > _LONG:
+            frame[0].spend(len(a) // CHARACTERS)
         return (table.get((type(a), type(b))) or find(a, b))(a, b)
 
     return run_two

@@ -52,6 +52,14 @@ class Failures:
         """The rows that have an error."""
         return self.codes > 0
 
+    def final(self) -> Failures | None:
+        """Those that nothing absorbs; None if there are none."""
+        ends = [not error.absorbable for error in self.table]
+        if not any(ends):
+            return None
+        codes = np.where(np.array([False, *ends])[self.codes], self.codes, 0)
+        return Failures(codes, self.table) if codes.any() else None
+
     def take(self, rows: Array) -> Failures:
         """The failures of these rows."""
         return Failures(self.codes[rows], self.table)
@@ -326,6 +334,11 @@ class Ragged(View):
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def count(self) -> int:
+        """The number of elements of all rows."""
+        return int(self.offsets[-1])
 
     def row(self, index: int) -> Any:
         if self.failures is not None and self.failures.codes[index]:

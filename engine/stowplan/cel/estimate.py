@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from stowplan.cel.check import Checked
-from stowplan.cel.cost import MAKE, loop_units
+from stowplan.cel.cost import MAKE, PATTERN, loop_units
 from stowplan.cel.kinds import Type
 from stowplan.cel.touches import ELEMENT, Path
 from stowplan.cel.tree import Bind, Call, Choice, Const, Fold, Ident, ListOf, Logic, MapOf, Node, OptMap, Select
@@ -144,7 +144,9 @@ class _Estimator:
             count = max(0, int(node.args[0].value))
             return 1 + count, _Size(count, None, _Size())
         if name in _PATTERNS:
-            return ceil((first.length + 1) * 0.1) * ceil(last.length * 0.25), self.sized(kind, None)
+            pattern = parts[1] if len(parts) > 1 else last
+            made = 0 if len(node.children()) < 2 or isinstance(self.parts(node)[1], Const) else PATTERN
+            return ceil((first.length + 1) * 0.1) * ceil(pattern.length * 0.25) + made, self.sized(kind, None)
         if name == "contains":
             return ceil(first.length * 0.1 * last.length * 0.1), _Size()
         if name in _WHOLE:

@@ -6,7 +6,7 @@ step of a loop is paid from the meter in the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,14 +168,3 @@ FOLDS: dict[str, Callable[[Loop], Step]] = {
     "transformMapEntry": _transform_entry,
     "sortBy": _sort_by,
 }
-
-
-def size_cost(values: Sequence[Any], power: int) -> int:
-    """A unit for every ten characters and for every element; with power 2, for every pair of elements."""
-    units = 1
-    for value in values:
-        if isinstance(value, (str, bytes)):
-            units += len(value) // 10
-        elif isinstance(value, (list, tuple, Mapping)):
-            units += len(value)
-    return units if power == 1 else units + units * units // 4

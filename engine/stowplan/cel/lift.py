@@ -35,6 +35,7 @@ Scalar = Callable[..., Any]
 _EQUALITY = {"_==_": same, "_!=_": different}
 _NUMBERS = frozenset(("int", "double"))
 _TAGGED = frozenset((str, bool, int, float, Timestamp, Duration))
+_WIDEST = 2**62  # combinations of codes that a number can hold
 _SHORT = 64  # constant lists that may be part of a tag
 
 
@@ -101,8 +102,8 @@ def bools(cell: Cell, name: str) -> Column:
     return checked if checked.kind == "bool" else Column("bool", np.zeros(len(column), np.bool_), None, checked.failures)
 
 
-def call(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size: int) -> Cell:
-    """The function over cells of which at least one is no constant."""
+def call(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size: int, pay: Callable[[int], None]) -> Cell:
+    """The function over cells of which at least one is no constant; `pay` is told how many sets of values it is given."""
     varying = [cell for cell in cells if not isinstance(cell, Const)]
     if not varying:
         error = next((cell for cell in cells if isinstance(cell, Const) and isinstance(cell.value, CelError)), None)
@@ -115,8 +116,9 @@ def call(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size:
         if fast is not None:
             return fast
     if len(varying) == 1 and isinstance(varying[0], View) and not _memorable(columns):
+        pay(size)
         return _derived(scalar, function, varying[0], cells)
-    return _distinct(scalar, function, columns, size)
+    return _distinct(scalar, function, columns, pay)
 
 
 def _outcome(scalar: Scalar, values: Sequence[Any]) -> Any:
@@ -258,22 +260,30 @@ def _array(cell: Cell) -> Array:
     return np.array(bare(cell.value), dtype=DTYPES[NUMERIC[type(cell.value)]])
 
 
-def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size: int) -> Column:
+def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], pay: Callable[[int], None]) -> Column:
     """The function once for every combination of values that occurs."""
     columns = [cell for cell in cells if isinstance(cell, Column)]
+    size = len(columns[0])
     failures = first_failure(*(column.failures for column in columns))
     if len(columns) == 1:
         constants = _constants(cells)
+        words = columns[0].words
+        pay(size if words is None else len(words.values))  # also for what is remembered: the same in every evaluation
         return each(columns[0], ("call", function or scalar, constants), _with(scalar, cells))
     coded = [_coded(column) for column in columns]
     if not all(len(words.values) for _, words in coded):
         return Column("coded", np.full(size, -1, np.int64), Dictionary(()), failures)
-    key = np.zeros(size, np.int64)
+    key, width = np.zeros(size, np.int64), 1
     for codes, words in coded:
+        width *= len(words.values)
+        if width > _WIDEST:
+            used, key = np.unique(key, return_inverse=True)
+            width = len(used) * len(words.values)
         key = key * len(words.values) + np.maximum(codes, 0)
     if failures is not None:
         key[failures.mask] = -1  # apart from the rows that have the same data and no error
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    pay(len(first))
     found: list[Any] = []
     for row in first.tolist():
         if failures is not None and failures.codes[row]:
@@ -341,6 +351,8 @@ class Chain:
         self.dominant = dominant
         self.decided: Mask = np.zeros(size, np.bool_)
         self.failures: Failures | None = None
+        self.final: Failures | None = None
+        """errors that nothing absorbs, in rows that no earlier term decided"""
         self.name = "_||_" if dominant else "_&&_"
 
     def add(self, cell: Cell) -> bool:
@@ -348,22 +360,31 @@ class Chain:
         if isinstance(cell, Const):
             value = cell.value
             if value is self.dominant:
-                return True
+                self.decided = np.ones(len(self.decided), np.bool_)
+                return self.final is None
             if value is not (not self.dominant):
                 error = value if isinstance(value, CelError) else no_overload(self.name, kind_of(value))
-                self.failures = first_failure(self.failures, failing(np.ones(len(self.decided), np.bool_), error))
+                self.fail(failing(np.ones(len(self.decided), np.bool_), error))
             return False
         column = bools(cell, self.name)
         truth = column.data == self.dominant
+        self.fail(column.failures)
         self.decided |= truth if column.failures is None else truth & ~column.failures.mask
-        self.failures = first_failure(self.failures, column.failures)
         return False
+
+    def fail(self, failures: Failures | None) -> None:
+        """Takes the errors of a term."""
+        self.failures = first_failure(self.failures, failures)
+        final = None if failures is None else failures.final()
+        if final is not None:
+            self.final = first_failure(self.final, Failures(np.where(self.decided, 0, final.codes), final.table))
 
     def result(self) -> Column:
         """The value of every row."""
         failures = self.failures
         if failures is not None:
             failures = Failures(np.where(self.decided, 0, failures.codes), failures.table)
+        failures = first_failure(self.final, failures)
         return Column("bool", self.decided if self.dominant else ~self.decided, None, failures)
 
 

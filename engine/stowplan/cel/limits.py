@@ -14,6 +14,7 @@ PATTERN_MEMORY = 1 << 20
 STRING = 64 * 1024  # characters of a string made while evaluating
 LIST = 100_000  # elements of a list made while evaluating
 PARTS = 20_000  # of a nested value that is compared or printed: values can share parts and be exponentially large
+LEVELS = 200  # of a nested value: walking it must not end in Python's own limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from stowplan.cel.kinds import Type, parse_type, split_types
 from stowplan.cel.values import kind_of
 
 Kernel = Callable[..., Any]
+_SIZED = frozenset(("string", "bytes", "list"))
+_FLAT = frozenset(("size", "charAt", "startsWith", "endsWith", "first", "last", "_[_]", "_[?_]"))
+"""functions of texts and lists that take the same time for long ones"""
 _BRACKETS = re.compile(r"<(\w+)>")
 
 
@@ -55,8 +58,11 @@ def _params(types: Iterable[Type]) -> Iterable[str]:
         yield from _params(kind.params)
 
 
-def declare(signature: str, kernel: Kernel, doc: str = "", *, array: Kernel | None = None, grows: int = 0) -> Overload:
-    """The overload with this signature; capital letters are type parameters."""
+def declare(signature: str, kernel: Kernel, doc: str = "", *, array: Kernel | None = None, grows: int | None = None) -> Overload:
+    """The overload with this signature; capital letters are type parameters.
+
+    What takes texts or lists grows with them unless it is known not to look at all of them.
+    """
     call, _, result = signature.partition(" -> ")
     depth, index = 1, len(call) - 1
     while depth:
@@ -69,6 +75,8 @@ def declare(signature: str, kernel: Kernel, doc: str = "", *, array: Kernel | No
         params = (parse_type(receiver), *params)
     elif receiver:
         name = f"{receiver}.{name}"
+    if grows is None:
+        grows = int(name not in _FLAT and any(param.name in _SIZED for param in params))
     return Overload(name, member, params, parse_type(result), kernel, doc, array, grows)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from stowplan.cel import folds, limits
 from stowplan.cel.access import field_of, get_item, has_field, item_of
-from stowplan.cel.calls import apply, lazily, narrowed, present
+from stowplan.cel.calls import PATTERNS, apply, lazily, narrowed, present
 from stowplan.cel.check import Checked
 from stowplan.cel.cost import steps, work
 from stowplan.cel.environment import Environment
@@ -43,7 +43,6 @@ from stowplan.cel.values import NONE, Optional, TypeValue, as_key, find_key, kin
 MISSING = object()
 _CONVERSIONS = frozenset(("bytes", "string", "int", "uint", "double", "bool", "duration", "timestamp", "dyn", "type"))
 _QUALIFIERS = frozenset(("string", "bool", "int", "uint", "double"))
-_PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
 @dataclass(slots=True)
@@ -223,7 +222,8 @@ class _Planner:
         self.nodes.functions[node] = function
         self.patterns(node, parts)
         folded = self.folded(node, function, parts)
-        return folded if folded is not None else self.at(node, apply(function, args))
+        literal = len(parts) > 1 and parts[1] in self.constants
+        return folded if folded is not None else self.at(node, apply(function, args, literal=literal))
 
     def folded(self, node: Call, function: Function, parts: tuple[Node, ...]) -> Step | None:
         """The value of a call of constants; its error is a refusal where Kubernetes computes it when it compiles."""
@@ -247,7 +247,7 @@ class _Planner:
 
     def patterns(self, node: Call, parts: tuple[Node, ...]) -> None:
         if (
-            node.function in _PATTERNS
+            node.function in PATTERNS
             and self.env.dialect.eager
             and len(parts) > 1
             and isinstance(self.constants.get(parts[1]), str)

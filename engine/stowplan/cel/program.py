@@ -14,7 +14,7 @@ from stowplan.cel.estimate import Estimate, estimate
 from stowplan.cel.kinds import Type
 from stowplan.cel.limits import Refusal, RefusedError
 from stowplan.cel.literals import check_literals
-from stowplan.cel.meter import Meter
+from stowplan.cel.meter import Meter, Total, together
 from stowplan.cel.parse import parse
 from stowplan.cel.plan import MISSING, Plan, plan
 from stowplan.cel.touches import Path, touches
@@ -53,12 +53,13 @@ class Program:
                 error.span = Span(self.source, *error.place)
             return error
 
-    def evaluate_rows(self, bindings: Mapping[str, Any], size: int, meter: Meter | None = None) -> Answer:
+    def evaluate_rows(self, bindings: Mapping[str, Any], size: int, total: Total | None = None) -> Answer:
         """The values for `size` rows; a binding is a View or Column of that many rows, or one value for all.
 
-        The limit of the meter holds for every row; what it says of interruption, for all of them.
+        The limit of the environment holds for every row; where `total` is used up no row has a value.
         """
-        column, notes = Evaluation(self.plan, meter or Meter(self.env.cost_limit)).run(self.checked.root, bindings, size)
+        budget = together(size) if total is None else total
+        column, notes = Evaluation(self.plan, self.env.cost_limit, budget).run(self.checked.root, bindings, size)
         return Answer(column, notes)
 
     @property

@@ -35,7 +35,26 @@ class Segments:
         failures = self._first(body.failures)
         if failures is not None:
             failures = Failures(np.where(decided, 0, failures.codes), failures.table)
+        final = None if body.failures is None else body.failures.final()
+        if final is not None:
+            failures = first_failure(self._ending(final, truth), failures)
         return Column("bool", decided if dominant else ~decided, None, failures)
+
+    def _ending(self, final: Failures, truth: Mask) -> Failures:
+        """Errors that nothing absorbs, in rows where they come before the element that decides."""
+        ends, decides = self._places(final.mask), self._places(truth)
+        codes = np.zeros(self.size, np.int64)
+        rows = np.flatnonzero(ends < decides)
+        codes[rows] = final.codes[ends[rows]]
+        return Failures(codes, final.table)
+
+    def _places(self, mask: Mask) -> Codes:
+        """For every row the place of its first element in the mask, one past all elements if there is none."""
+        at = np.flatnonzero(mask)
+        rows, first = np.unique(self.elements.owner[at], return_index=True)
+        places = np.full(self.size, len(mask), np.int64)
+        places[rows] = at[first]
+        return places
 
     def one(self, body: Column) -> Column:
         """Whether exactly one element is true."""

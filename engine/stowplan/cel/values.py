@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, ClassVar
 
 from stowplan.cel import kinds, limits
@@ -192,19 +193,37 @@ def equal(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def check_parts(value: Any) -> None:
-    """Refuses a nested value with too many parts, before anything walks it."""
-    count, todo = 0, [value]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, Optional):
-            todo.append(value.value)
-        elif isinstance(value, (list, tuple, Mapping)):
-            count += len(value)
-            if count > limits.PARTS:
-                raise CelError(f"a value of more than {limits.PARTS} parts", absorbable=False)
-            items = value.values() if isinstance(value, Mapping) else value
-            todo += [item for item in items if isinstance(item, (list, tuple, Mapping, Optional))]
+_LEAVES = frozenset((str, int, float, bool, bytes, type(None), UInt, Timestamp, Duration))
+_VIEW = 10  # parts that a member counts for which is computed when it is looked at
+
+
+def check_parts(value: Any, most: int = limits.PARTS) -> int:
+    """How many parts a nested value has; refuses one with too many or too deep ones, before anything walks it."""
+    count, depth, level = 0, 0, [value]
+    while level:
+        depth += 1
+        below: list[Any] = []
+        for item in level:
+            cls = type(item)
+            if cls is list or cls is tuple:
+                count += len(item)
+            elif cls is dict:
+                count += len(item)
+                item = item.values()  # noqa: PLW2901 - what is below it
+            elif cls is Optional:
+                item = (item.value,)  # noqa: PLW2901
+            elif isinstance(item, Mapping):
+                count += len(item) * _VIEW
+                item = item.values()  # noqa: PLW2901
+            else:
+                continue
+            if count > most or depth > limits.LEVELS:
+                what = f"more than {most} parts" if count > most else f"more than {limits.LEVELS} levels"
+                raise CelError(f"a value of {what}", absorbable=False)
+            if not _LEAVES.issuperset(map(type, item)):
+                below += [part for part in item if type(part) not in _LEAVES]
+        level = below
+    return count
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -215,9 +234,20 @@ def _same(left: Any, right: Any) -> bool:
     return equal(left, right)
 
 
+_EXACT = frozenset((str, int, bool, bytes, Timestamp, Duration))
+"""types whose values are the same exactly where Python says so"""
+
+
+def _same_elements(left: Any, right: Any) -> bool:
+    kinds = {*map(type, left), *map(type, right)}
+    if len(kinds) == 1 and not _EXACT.isdisjoint(kinds):
+        return all(map(eq, left, right))
+    return all(map(_same, left, right))
+
+
 def _same_parts(left: Any, right: Any, kind: str) -> bool:
     if kind == "list":
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and _same_elements(left, right)
     if kind == "optional_type":
         return left.present == right.present and (not left.present or _same(left.value, right.value))
     if len(left) != len(right):

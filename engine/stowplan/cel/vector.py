@@ -15,11 +15,13 @@ import numpy as np
 
 from stowplan.cel import lift
 from stowplan.cel.access import get_field, get_item, has_field
+from stowplan.cel.calls import grows, priced
 from stowplan.cel.column import Cell, Column, Const, Elements, Failures, Ragged, Rows, Taken, View, encode, failing, first_failure
-from stowplan.cel.cost import work
+from stowplan.cel.cost import steps, work
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.optional import look, look_field
-from stowplan.cel.meter import Meter, exceeded
+from stowplan.cel.meter import ExhaustedError, Meter, Total, exceeded
+from stowplan.cel.overloads import Function
 from stowplan.cel.plan import MISSING, Plan
 from stowplan.cel.segments import Segments
 from stowplan.cel.tree import Bind, Call, Choice, Fold, Logic, Node, Select
@@ -31,6 +33,8 @@ _QUANTIFIERS = {"all": False, "exists": True}
 _IN_COLUMNS = frozenset(("all", "exists", "exists_one", "filter", "map", "transformList"))
 _PAUSE = 100  # rows between two looks at whether to stop
 MOST_ELEMENTS = 50_000_000  # of one macro over all rows
+NODE, ROWS, ROW, VALUE = 100, 10, 20, 10
+"""Units of a node over columns: to begin with, a unit for so many rows; of a row of its own; of a value given to a function."""
 
 
 @dataclass(slots=True)
@@ -54,11 +58,12 @@ class Batch:
 class Evaluation:
     """One evaluation of a plan over many rows."""
 
-    def __init__(self, plan: Plan, meter: Meter) -> None:
+    def __init__(self, plan: Plan, limit: int, total: Total) -> None:
+        """`limit` of one row; `total` of all of them."""
         self.plan = plan
         self.nodes = plan.nodes
-        self.meter = meter
-        self.limit = meter.limit
+        self.total = total
+        self.limit = limit
         self.visitors: dict[type[Node], Callable[[Any, Batch], Cell]] = {
             Select: self.select,
             Call: self.call,
@@ -71,7 +76,7 @@ class Evaluation:
     def run(self, root: Node, bindings: Mapping[str, Any], size: int) -> tuple[Column, tuple[str, ...]]:
         """The values of the root for all rows, and what had to be done row by row."""
         batch = Batch(size, [MISSING] * self.plan.size)
-        batch.frame[0] = self.meter
+        batch.frame[0] = Meter(self.limit, self.total.interrupted)  # of what is the same in all rows
         for name, slot in self.plan.slots.items():
             value = bindings.get(name, MISSING)
             batch.put(slot, value if isinstance(value, (View, Column)) else Const(value))
@@ -79,6 +84,8 @@ class Evaluation:
             cell = self.cell(root, batch)
         except CelError as error:  # interrupted: nothing has a value
             cell = Const(error)
+        except ExhaustedError as exhausted:
+            cell = Const(exhausted.error)
         return lift.as_column(cell, size), tuple(batch.notes)
 
     def cell(self, node: Node, batch: Batch) -> Cell:
@@ -86,16 +93,25 @@ class Evaluation:
         if node in self.nodes.constants:
             return Const(self.nodes.constants[node])
         if batch.cells.keys().isdisjoint(self.nodes.needs[node]):
-            try:
-                return Const(self.nodes.steps[node](batch.frame))
-            except CelError as error:
-                return Const(error)
+            return Const(self.once(node, batch))
         slot = self.nodes.reads.get(node)
         if slot is not None:
             return batch.cells[slot]
-        self.meter.pause()
+        self.total.pause()
+        self.total.spend(NODE + batch.size // ROWS)
         visitor = self.visitors.get(type(node))
         return self.by_rows(node, batch, "no column form") if visitor is None else visitor(node, batch)
+
+    def once(self, node: Node, batch: Batch) -> Any:
+        """The value, or error, of what is the same in all rows."""
+        meter: Meter = batch.frame[0]
+        before = meter.left
+        try:
+            return self.nodes.steps[node](batch.frame)
+        except CelError as error:
+            return error
+        finally:
+            self.total.spend(before - meter.left)
 
     def by_rows(self, node: Node, batch: Batch, why: str) -> Column:
         """The values of the node by its row step, one row after the other."""
@@ -103,17 +119,21 @@ class Evaluation:
         step = self.nodes.steps[node]
         slots = [(slot, batch.cells[slot]) for slot in self.nodes.needs[node] if slot in batch.cells]
         frame = list(batch.frame)
+        units = ROW + steps(node)
         found: list[Any] = []
         for row in range(batch.size):
-            frame[0] = Meter(self.limit, self.meter.interrupted)
+            meter = frame[0] = self.total.part(self.limit)
             if not row % _PAUSE:
-                self.meter.pause()
+                self.total.pause()
             for slot, cell in slots:
-                frame[slot] = cell.value if isinstance(cell, Const) else cell.row(row)
+                frame[slot] = value = cell.value if isinstance(cell, Const) else cell.row(row)
+                units += VALUE * len(value) if isinstance(cell, Ragged) and isinstance(value, list) else 0
             try:
                 found.append(step(frame))
             except CelError as error:
                 found.append(error)
+            self.total.settle(meter, units)
+            units = ROW + steps(node)
         return encode(found)
 
     # -- access
@@ -132,7 +152,18 @@ class Evaluation:
         if isinstance(key, Const) and isinstance(key.value, _HASHABLE) and not isinstance(container, Const):
             value = key.value
             return lift.derive(container, (node.function, type(value), value), lambda held: function(held, value))
-        return lift.call(function, None, [container, key], batch.size)
+        return lift.call(function, None, [container, key], batch.size, self.pay)
+
+    def pay(self, values: int) -> None:
+        """Pays for so many values that are given to a function one by one."""
+        self.total.spend(VALUE * values)
+
+    def scalar(self, node: Call, function: Function) -> Callable[..., Any]:
+        """The function of one set of values; pays for their size."""
+        if not grows(function):
+            return lambda *values: function.find(*values)(*values)
+        call = priced(function, literal=len(node.children()) > 1 and node.children()[1] in self.nodes.constants)
+        return lambda *values: call(self.total, list(values))
 
     # -- calls
 
@@ -148,11 +179,12 @@ class Evaluation:
         cells = [self.cell(part, batch) for part in parts]
         if function.name == "size" and isinstance(cells[0], Ragged):
             return cells[0].sizes()
+        self.pay(2 * sum(cell.count for cell in cells if isinstance(cell, Ragged)))
         if function.name == "@in" and isinstance(cells[1], View) and isinstance(cells[0], Const):
             key = cells[0].value
             if isinstance(key, str):
                 return lift.derive(cells[1], ("in", key), lambda held: _holds(held, key, function))
-        return lift.call(lambda *values: function.find(*values)(*values), function, cells, batch.size)
+        return lift.call(self.scalar(node, function), function, cells, batch.size, self.pay)
 
     @property
     def global_calls(self) -> set[Node]:
@@ -210,6 +242,7 @@ class Evaluation:
             return self.by_rows(node, batch, "elements are known by row only")
         if walked.offsets[-1] > MOST_ELEMENTS:
             return Const(exceeded())
+        self.total.spend(int(walked.offsets[-1]))
         too_dear = failing(np.diff(walked.offsets) * work(node) > self.limit, exceeded())
         inner = self.inside(node, batch, walked)
         result = self.reduced(node, inner, walked, first_failure(walked.failures, too_dear))

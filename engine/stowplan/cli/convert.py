@@ -32,16 +32,16 @@ def command(paths: tuple[str, ...], target: str, write: bool) -> int:
       stowplan convert old.yaml > new.yaml
       stowplan convert --write configs/
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
-    from stowplan.edge.configurations import STANDARD_INPUT, sources, write_whole
+    from stowplan.edge.configurations import changeable, sources, write_whole
     from stowplan.text import Diagnostic, render
 
-    if write and STANDARD_INPUT in paths:
-        raise click.UsageError("--write changes files; standard input is none")
+    if write and not all(map(changeable, paths)):
+        raise click.UsageError("--write changes files; standard input and pipes are none")
     code, texts = 0, []
     for source in sources(dict.fromkeys(paths)):
         if isinstance(source, Diagnostic):
             click.echo(render(source), err=True)
-            code = UNREADABLE
+            code = UNREADABLE if source.is_error else code
             continue
         from stowplan.edge.convert import convert
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,20 +33,37 @@ def load(policy: str | None, clusters: Sequence[str], keep: Sequence[str] = ()) 
 
     Raises PolicyError and ClusterError.
     """
-    if policy == "" or "" in clusters:
+    check((policy, *clusters))
+    compiled = compiled_policy(policy)
+    return Inputs(compiled, *read(clusters, keep))
+
+
+def check(paths: Iterable[str | None]) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    if "" in paths:
         raise click.UsageError("an empty path: is a variable of your script not set?")
+
+
+def compiled_policy(path: str | None) -> Policy:
+    """The policy of a file; None: kube-scheduler's defaults. Raises PolicyError."""
     # linear algebra threads are never used here, and starting them takes longer than a small command
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from stowplan.edge.configurations import read_policy
-    from stowplan.edge.load import load_policy, read_cluster
+    from stowplan.edge.load import load_policy
 
-    compiled = load_policy() if policy is None else read_policy(policy)
+    return load_policy() if path is None else read_policy(path)
+
+
+def read(clusters: Sequence[str], keep: Sequence[str] = ()) -> tuple[Store, Report]:
+    """The value of `--cluster`, read, at the moment that `--now` names. Raises ClusterError."""
+    from stowplan.edge.load import read_cluster
+
     with Bar("reading the cluster", _bytes(clusters)) as bar:
         store, report = read_cluster(clusters, bar.advance, keep)
     context = click.get_current_context(silent=True)
     if context is not None and NOW in context.meta:
         store.set_now(context.meta[NOW])
-    return Inputs(compiled, store, report)
+    return store, report
 
 
 def _bytes(clusters: Sequence[str]) -> int | None:

@@ -16,7 +16,7 @@ import click
 
 from stowplan import __version__
 
-VERBS = ("explain", "simulate", "eval", "test", "validate", "convert", "schema", "rule", "version")
+VERBS = ("explain", "simulate", "diff", "run", "eval", "test", "validate", "convert", "schema", "rule", "version")
 UNREADABLE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 """Exit codes; the last two are those that shells use for SIGINT and SIGPIPE."""
 DEBUG = "STOWPLAN_DEBUG"
@@ -48,12 +48,14 @@ class Verbs(click.Group):
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stowplan", message="%(prog)s %(version)s")
 def stowplan() -> None:
-    """Why a pod goes to a node, and where pending pods would go, from a cluster dump and a scheduler configuration.
+    """Why a pod goes to a node, and where pending pods would go, from a cluster dump and a scheduler configuration; and the
+    scheduler itself.
 
     \b
       kubectl get nodes,pods,services,replicasets,statefulsets,namespaces,priorityclasses -A -o json > dump.json
       stowplan simulate --cluster dump.json
       stowplan explain --cluster dump.json web/api-7d9
+      stowplan run --policy scheduler.yaml
 
     Exit codes: 0 fine, 1 some pod does not fit (or a finding, or a failed test), 2 wrong usage, 3 unreadable input, 4 internal
     error.

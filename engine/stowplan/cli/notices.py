@@ -15,22 +15,26 @@ from stowplan.cli.tables import printable
 if TYPE_CHECKING:
     from stowplan.cli.inputs import Inputs
     from stowplan.objects import Pod
+    from stowplan.policy.compile import Policy
+    from stowplan.state import Store
     from stowplan.text import Diagnostic
 
 ALIKE = 3
 """Findings of one kind that are shown before the rest is counted."""
 
 
-def notify(inputs: Inputs, asked: Iterable[Pod] = ()) -> None:
-    """Tell what was odd about the policy and the dump, for pods that wait or are `asked` about.
+def notify(inputs: Inputs, asked: Iterable[Pod] = (), also: Iterable[Policy] = ()) -> None:
+    """Tell what was odd about the policy and the dump, for pods that wait or are `asked` about; `also` about more policies.
 
     Remarks are for those who validate a policy.
     """
     from stowplan.text import Severity
 
+    policies = (inputs.policy, *also)
+    findings = [*(finding for policy in policies for finding in policy.warnings if finding.severity is not Severity.INFO)]
     strange = [
-        *_findings(finding for finding in inputs.policy.warnings if finding.severity is not Severity.INFO),
-        *_findings(_rules(inputs)),
+        *dict.fromkeys(_findings(findings)),
+        *dict.fromkeys(_findings(lint for policy in policies for lint in _rules(policy, inputs.store))),
         *_findings([*_lacking(inputs, asked), *inputs.report.warnings]),
     ]
     width = columns() if sys.stderr.isatty() else None
@@ -46,16 +50,16 @@ def _lacking(inputs: Inputs, asked: Iterable[Pod]) -> Iterable[Diagnostic]:
     return [Diagnostic(Code.INCOMPLETE, Severity.WARNING, str(lack)) for lack in lacks(inputs.store, asked)]
 
 
-def _rules(inputs: Inputs) -> Iterable[Diagnostic]:
+def _rules(policy: Policy, store: Store) -> Iterable[Diagnostic]:
     """What is strange about rules on this cluster."""
     from stowplan.profile import RULES
 
-    profiles = inputs.policy.configuration.profiles
+    profiles = policy.configuration.profiles
     if not any(profile.rules or any(entry.name == RULES for entry in profile.plugin_config) for profile in profiles):
         return ()
     from stowplan.policy.rule_lints import lints_on
 
-    return lints_on(inputs.policy, inputs.store, verdicts=False)
+    return lints_on(policy, store, verdicts=False)
 
 
 def _findings(diagnostics: Iterable[Diagnostic]) -> Iterable[str]:

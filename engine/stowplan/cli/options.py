@@ -26,12 +26,12 @@ def _moment(context: click.Context, _: click.Parameter, value: str | None) -> No
     context.meta[NOW] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-_OPTIONS = (
-    click.option(
-        "--policy",
-        metavar="FILE",
-        help="KubeSchedulerConfiguration (YAML or JSON); left out: kube-scheduler's defaults.",
-    ),
+_POLICY = click.option(
+    "--policy",
+    metavar="FILE",
+    help="KubeSchedulerConfiguration (YAML or JSON); left out: kube-scheduler's defaults.",
+)
+_CLUSTER = (
     click.option(
         "--cluster",
         "clusters",
@@ -48,14 +48,19 @@ _OPTIONS = (
         callback=_moment,
         help="The moment that rules see as `now`, such as 2026-11-30T18:00:00Z; left out: the present.",
     ),
-    click.option(
-        "-o", "--output", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print the answer."
-    ),
 )
 
 
 def inputs(command: Command) -> Command:
     """Add `--policy`, `--cluster` and `-o` to a verb: arguments `policy`, `clusters` and `form`."""
-    for option in reversed(_OPTIONS):
+    return _POLICY(cluster(command))
+
+
+def cluster(command: Command, formats: tuple[str, ...] = FORMATS) -> Command:
+    """Add `--cluster` and `-o` to a verb: arguments `clusters` and `form`."""
+    form = click.option(
+        "-o", "--output", "form", type=click.Choice(formats), default="table", show_default=True, help="How to print the answer."
+    )
+    for option in reversed((*_CLUSTER, form)):
         command = option(command)
     return command

@@ -90,7 +90,11 @@ TEXTS: dict[Code, Text] = {
     ),
     Code.EMPTY: Text("empty", "A key without a value is the same as no key.", "Remove it, or write the value that is missing."),
     Code.TOO_MANY: Text("more findings than are shown", "Something is wrong with the file as a whole.", "Mend the first ones."),
-    Code.UNREADABLE: Text("unreadable", "The file or folder cannot be read, or holds no configuration.", "Name another one."),
+    Code.UNREADABLE: Text(
+        "unreadable",
+        "The file or folder cannot be read, or holds no configuration. Pipes and sockets inside a folder are passed over.",
+        "Name another one.",
+    ),
     Code.CONVERTED: Text(
         "what an older version becomes",
         "The newest version says this in another way; `stowplan convert` writes it.",
@@ -151,9 +155,9 @@ TEXTS: dict[Code, Text] = {
         "Enable NodeResourcesFit, or give it pluginConfig.",
     ),
     Code.FOREIGN_PLUGIN: Text(
-        "a plugin of another project",
-        "kube-scheduler itself does not have this plugin; a scheduler that has it built in does. Explanations and simulations "
-        "leave it out, so what it would decide is missing there.",
+        "a plugin that is left out",
+        "kube-scheduler itself does not have this plugin, while a scheduler that has it built in does; or it has it, and only a "
+        "feature gate gives it something to do. Explanations and simulations leave it out: what it would decide is missing there.",
         "Nothing, if the scheduler has it. --compat refuses it as kube-scheduler does.",
         f"{_SCORE}      - name: NodeResourceTopologyMatch",
     ),
@@ -212,7 +216,11 @@ TEXTS: dict[Code, Text] = {
         "Write the weight that is meant.",
         f"{_SCORE}      - name: TaintToleration",
     ),
-    Code.NOT_SERVED: Text("a newer field", "The kube-scheduler that is asked for does not know it.", "Remove it or upgrade."),
+    Code.NOT_SERVED: Text(
+        "a newer field",
+        "The kube-scheduler that is asked for does not know it, or takes it only with a feature gate.",
+        "Remove it or upgrade.",
+    ),
     Code.RULES: Text("rules", "A rule of a SchedulerPolicy cannot be used.", "See the message."),
     Code.EXPRESSION: Text(
         "an expression that does not fit",

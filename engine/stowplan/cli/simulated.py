@@ -10,22 +10,15 @@ from stowplan.cli.audited import tally
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
 from stowplan.cli.unasked import unasked
+from stowplan.cli.usage import utilisation
 from stowplan.cli.victims import evicts
 from stowplan.loop.simulate import VICTIMS_FATE, Placement, Simulation
 from stowplan.objects import Pod
-from stowplan.objects import show as quantity
-from stowplan.state import Numbers
 from stowplan.text import counted, some
 
-FEW_NODES = 12
-"""More nodes than that are not all shown unless asked for."""
-CHANGING_MOST = 10
 MOST_EVICTIONS = 20
 NAMES = 4
 """Pods that are named before the rest is counted."""
-ALWAYS = ("cpu", "memory", "pods")
-PLENTIFUL = ("cpu", "memory", "ephemeral-storage")
-"""Resources that are shown in percent."""
 
 
 def show(simulation: Simulation, *, wide: bool) -> None:
@@ -42,7 +35,7 @@ def show(simulation: Simulation, *, wide: bool) -> None:
     _unplaced(page, simulation.unplaced, wide)
     _skipped(page, [placement for placement in simulation.placements if placement.skipped is not None], wide)
     if simulation.nodes:
-        _utilisation(page, simulation, wide)
+        utilisation(page, simulation.use, simulation.nodes, wide=wide)
     page.write()
 
 
@@ -128,55 +121,3 @@ def why_skipped(pod: Pod, skipped: str) -> str:
     if skipped == "gated":
         return f"gated: waiting for scheduling gates: [{' '.join(pod.spec.gates)}]" if pod.spec.gates else "gated by a plugin"
     return "it is being deleted"
-
-
-def _utilisation(page: Page, simulation: Simulation, wide: bool) -> None:
-    use = simulation.use
-    resources = [name for name in ALWAYS if name in use.after]
-    resources += sorted(name for name in use.after if name not in ALWAYS and (use.after[name].any() or use.before[name].any()))
-    rows = _shown_rows(simulation, resources, wide)
-    few = (
-        f", the {len(rows)} of {len(simulation.nodes)} nodes that change most (-o wide: all)"
-        if len(rows) < len(simulation.nodes)
-        else ""
-    )
-    page.heading(f"REQUESTED, BEFORE -> AFTER{few}")
-    table = Table(["NODE", *(name.upper() if name in ALWAYS else name for name in resources)])
-    for row in rows:
-        table.add(simulation.nodes[row], *(_cell(simulation, name, row, wide) for name in resources))
-    table.add("TOTAL", *(_cell(simulation, name, None, wide) for name in resources))
-    page.table(table)
-
-
-def _shown_rows(simulation: Simulation, resources: Sequence[str], wide: bool) -> list[int]:
-    """Rows of the nodes to show, by name: all, or those whose share of something changes most."""
-    rows = list(range(len(simulation.nodes)))
-    if not wide and len(rows) > FEW_NODES:
-        change = _change(simulation, resources)
-        rows = sorted(rows, key=lambda row: (-change[row], simulation.nodes[row]))[:CHANGING_MOST]
-    return sorted(rows, key=simulation.nodes.__getitem__)
-
-
-def _change(simulation: Simulation, resources: Sequence[str]) -> list[float]:
-    use = simulation.use
-    changes = [(use.after[name] - use.before[name]) / np.maximum(use.allocatable[name], 1) for name in resources]
-    most: list[float] = np.max(np.abs(changes), axis=0).tolist()
-    return most
-
-
-def _cell(simulation: Simulation, name: str, row: int | None, wide: bool) -> str:
-    """`20% -> 45%`, with amounts if wide; `2 -> 4 of 8` for what is counted in pieces; `-` where a node has none of it."""
-    use = simulation.use
-    before, after, most = (_amount(column[name], row) for column in (use.before, use.after, use.allocatable))
-    if not most and not after and not before:
-        return "-"
-    pieces = name not in PLENTIFUL or not most
-    shown = [quantity(name, amount) if pieces else f"{round(100 * amount / most)}%" for amount in (before, after)]
-    text = shown[1] if before == after else " -> ".join(shown)
-    if pieces:
-        return f"{text} of {quantity(name, most)}"
-    return f"{text} ({quantity(name, after)} of {quantity(name, most)})" if wide else text
-
-
-def _amount(numbers: Numbers, row: int | None) -> int:
-    return sum(numbers.tolist()) if row is None else int(numbers[row])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stowplan.edge.stowtest import Report
 
 
@@ -28,12 +31,11 @@ def command(paths: tuple[str, ...], junit: str | None, record: bool, watch: bool
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
     if record:
         _record(paths)
-    code = _run(paths, junit, verbose)
+    code, inputs = _run(paths, junit, verbose)
     while watch:
-        before = _stamps(paths)
-        _wait(paths, before)
+        _wait(paths, inputs)
         click.clear()
-        code = _run(paths, junit, verbose)
+        code, inputs = _run(paths, junit, verbose)
     return code
 
 
@@ -46,7 +48,8 @@ def _record(paths: tuple[str, ...]) -> None:
             click.echo(f"{path}: wrote down what comes out of {written} {'test' if written == 1 else 'tests'}")
 
 
-def _run(paths: tuple[str, ...], junit: str | None, verbose: bool) -> int:
+def _run(paths: tuple[str, ...], junit: str | None, verbose: bool) -> tuple[int, set[Path]]:
+    """The exit code, and the files that the results follow from."""
     from stowplan.edge.stowtest import SUFFIX, files, run_file
 
     reports = [run_file(path) for path in files(paths)]
@@ -62,7 +65,7 @@ def _run(paths: tuple[str, ...], junit: str | None, verbose: bool) -> int:
         from pathlib import Path
 
         Path(junit).write_text(_junit(reports), encoding="utf-8")
-    return 3 if broken else int(failed > 0)
+    return 3 if broken else int(failed > 0), {path for report in reports for path in report.inputs}
 
 
 def _show(report: Report, verbose: bool) -> None:
@@ -89,29 +92,39 @@ def _junit(reports: list[Report]) -> str:
     suites = []
     for report in reports:
         cases = [
-            f"<testcase classname={quoteattr(report.path)} name={quoteattr(result.name)}>"
-            + (f"<failure>{escape(render_all(result.failures))}</failure>" if result.failures else "")
+            f"<testcase classname={quoteattr(report.path)} name={quoteattr(_plain(result.name))}>"
+            + (f"<failure>{escape(_plain(render_all(result.failures)))}</failure>" if result.failures else "")
             + "</testcase>"
             for result in report.results
         ]
         if report.broken:
-            error = f"<error>{escape(render_all(report.broken))}</error>"
+            error = f"<error>{escape(_plain(render_all(report.broken)))}</error>"
             cases.append(f'<testcase classname={quoteattr(report.path)} name="the file">{error}</testcase>')
         counts = f'tests="{len(cases)}" failures="{report.failed}" errors="{int(bool(report.broken))}"'
         suites.append(f"<testsuite name={quoteattr(report.path)} {counts}>{''.join(cases)}</testsuite>")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>{"".join(suites)}</testsuites>\n'
 
 
-def _stamps(paths: tuple[str, ...]) -> dict[str, float]:
-    """When the files that may matter were last written: tests, and policies beside them."""
-    from pathlib import Path
+def _stamps(paths: tuple[str, ...], inputs: set[Path]) -> dict[Path, float]:
+    """When the files that matter were last written: tests, new ones among them, and what they name."""
+    from stowplan.edge.stowtest import files
 
-    folders = {path if path.is_dir() else path.parent for path in map(Path, paths)}
-    return {str(file): file.stat().st_mtime for folder in folders for file in folder.rglob("*.yaml")}
+    found = {}
+    for path in {*files(paths), *inputs}:
+        with suppress(OSError):  # a file that is just being replaced
+            found[path] = path.stat().st_mtime
+    return found
 
 
-def _wait(paths: tuple[str, ...], before: dict[str, float]) -> None:
+def _wait(paths: tuple[str, ...], inputs: set[Path]) -> None:
+    """Until one of the files changes."""
     import time
 
-    while _stamps(paths) == before:
+    before = _stamps(paths, inputs)
+    while _stamps(paths, inputs) == before:
         time.sleep(0.3)
+
+
+def _plain(text: str) -> str:
+    """A text without the characters that XML cannot hold."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -72,16 +72,16 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
 
 def _subjects(paths: tuple[str, ...], options: Options, fix: bool) -> list[Subject]:
     from stowplan.cli.validate_forms import Subject
-    from stowplan.edge.configurations import STANDARD_INPUT, sources
+    from stowplan.edge.configurations import changeable, sources
     from stowplan.policy.check import check
     from stowplan.text import Diagnostic
 
-    if fix and STANDARD_INPUT in paths:
-        raise click.UsageError("--fix changes files; standard input is none")
+    if fix and not all(map(changeable, paths)):
+        raise click.UsageError("--fix changes files; standard input and pipes are none")
     subjects = []
     for source in sources(dict.fromkeys(paths)):
         if isinstance(source, Diagnostic):
-            subjects.append(Subject("", (source,), unreadable=True))
+            subjects.append(Subject("", (source,), unreadable=source.is_error))
             continue
         checked = check(source, options)
         if fix:

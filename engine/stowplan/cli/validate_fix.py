@@ -46,4 +46,5 @@ def _edits(source: Source, checked: Checked) -> list[Edit]:
 def _badness(checked: Checked) -> tuple[int, int, int]:
     """Texts that cannot be read come before fields in wrong places, which hide what else is wrong in them."""
     errors = [finding.code for finding in checked.diagnostics if finding.is_error]
-    return errors.count(Code.SYNTAX), errors.count(Code.UNKNOWN_FIELD), len(errors)
+    unread = errors.count(Code.SYNTAX) + errors.count(Code.UNKNOWN_KIND)
+    return unread, errors.count(Code.UNKNOWN_FIELD), len(errors)

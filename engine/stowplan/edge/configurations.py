@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from stowplan.policy.compile import Policy
     from stowplan.profile import Tree
 
-from stowplan.text import Code, Diagnostic, Severity, Source
+from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 
 STANDARD_INPUT = "-"
 LARGEST = 8 * 2**20
 """Bytes; kube-scheduler's own configurations are a thousandth of that."""
 GZIP = b"\x1f\x8b"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SUFFIXES = (".json", ".yaml", ".yml", ".conf", ".config", ".tpl")
 _KIND = r"kind[\\\"']*\s*:\s*[\\\"']*"
 _MENTIONED = re.compile(rf"{_KIND}(?:KubeSchedulerConfiguration|SchedulerPolicy)\b")
@@ -30,16 +31,24 @@ _RULES = re.compile(r"\b(?:predicates|priorities)\b")
 def sources(paths: Iterable[str]) -> Iterator[Source | Diagnostic]:
     """The text of every path in order, an error in place of each that cannot be read.
 
-    A folder stands for the files below it that mention a configuration; hidden folders are passed over.
+    A folder stands for the files below it that mention a configuration; hidden folders are passed over, and what is no file (a
+    pipe, a socket), with a remark.
     """
     for path in paths:
         if path == STANDARD_INPUT:
             yield _decoded("<stdin>", sys.stdin.buffer.read(LARGEST + 1))
         elif Path(path).is_dir():
-            found = [text for text in map(_file, _below(path)) if not isinstance(text, Source) or _mentions(text.text)]
-            yield from found or [_unreadable(path, "no scheduler configuration in this folder")]
+            found = [text for text in map(_inside, _below(path)) if not isinstance(text, Source) or _mentions(text.text)]
+            yield from found
+            if not any(isinstance(text, Source) or text.is_error for text in found):
+                yield _unreadable(path, "no scheduler configuration in this folder")
         else:
             yield _file(path)
+
+
+def changeable(path: str) -> bool:
+    """Whether what a path names can be written again: not standard input, and no pipe under another name."""
+    return path != STANDARD_INPUT and (not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path))  # noqa: PTH110, PTH112, PTH113 - a str
 
 
 def _mentions(text: str) -> bool:
@@ -80,9 +89,27 @@ def read_policy(path: str) -> Policy:
         )
     if not isinstance(first.tree, Table):
         raise PolicyError(first.diagnostics or load(source).warnings)
-    policy = load(first.tree, compat=False)
+    try:
+        policy = load(first.tree, compat=False)
+    except PolicyError as error:
+        raise PolicyError([*first.diagnostics, *error.diagnostics]) from None
+    if has_errors(first.diagnostics):  # of the text itself: a key that is written twice
+        raise PolicyError([*first.diagnostics, *policy.warnings])
     others += [one.unused() for one in more]
-    return replace(policy, warnings=(*first.diagnostics, *others, *policy.warnings))
+    return replace(policy, warnings=(*first.diagnostics, *others, *_with_ignored(policy)))
+
+
+def _with_ignored(policy: Policy) -> list[Diagnostic]:
+    """The warnings of a policy, and names that `stowplan validate` refuses because kube-scheduler ignores them without a word."""
+    from stowplan.policy.lint import lint
+    from stowplan.policy.releases import plugins_of
+    from stowplan.profile.versions import NEWEST
+
+    found = lint(policy.configuration, tuple(policy.profiles.values()), plugins_of(NEWEST))
+    ignored = [replace(finding, severity=Severity.WARNING) for finding in found if finding.is_error]
+    places = {finding.span for finding in ignored}
+    # what is no plugin any more need not be called unknown too
+    return [one for one in policy.warnings if one.code is not Code.UNUSED_ARGS or one.span not in places] + ignored
 
 
 def _dumped(tree: Tree | None) -> str:
@@ -102,6 +129,13 @@ def _below(folder: str) -> Iterator[str]:
         yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(_SUFFIXES))  # noqa: PTH118 - a str
 
 
+def _inside(path: str) -> Source | Diagnostic:
+    """A file of a folder. Anything else was hardly meant, and reading it may never end."""
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - a str
+        return Diagnostic(Code.UNREADABLE, Severity.INFO, f"{path}: passed over, for it is no file")
+    return _file(path)
+
+
 def _file(path: str) -> Source | Diagnostic:
     try:
         with Path(path).open("rb") as stream:
@@ -116,10 +150,12 @@ def _decoded(name: str, content: bytes) -> Source | Diagnostic:
         return _unreadable(name, "compressed by gzip: gunzip it first")
     if len(content) > LARGEST:
         return _unreadable(name, f"larger than {LARGEST // 2**20} MiB: no configuration is, but maybe a dump, for --cluster")
+    # kube-scheduler's reader takes UTF-16 with a byte order mark too, which is what PowerShell writes
+    encoding = "utf-16" if content.startswith(UTF_16) else "utf-8-sig"
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        return _unreadable(name, f"not UTF-8 at byte {error.start}")
+        return _unreadable(name, f"not {encoding.removesuffix('-sig').upper()} at byte {error.start}")
     return Source(name, text) if text.strip() else _unreadable(name, "the input is empty")
 
 

@@ -6,9 +6,8 @@ import io
 import re
 from typing import Any, BinaryIO
 
-from stowplan.edge.configurations import GZIP
+from stowplan.edge.configurations import GZIP, UTF_16
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOKED_AT = 4096
 _TABLE = re.compile(rb"(?:NAMESPACE\s+)?NAME\s+[A-Z][A-Z -]+(?:\s|$)")
 _COMPLAINT = re.compile(rb"(?:Error from server|error: |Unable to connect|The connection to the server|No resources found)[^\n]*")
@@ -29,7 +28,7 @@ def unpacked(stream: BinaryIO) -> BinaryIO:
 
 def foreign(start: bytes) -> str | None:
     """What a text that begins like this is, and what to do; None for what may be JSON or YAML."""
-    if b"\0" in start[:_LOOKED_AT] and not start.startswith(_UTF_16):
+    if b"\0" in start[:_LOOKED_AT] and not start.startswith(UTF_16):
         return "this is binary data, not JSON or YAML"
     text = start[:_LOOKED_AT].lstrip()
     complaint = _COMPLAINT.match(text)

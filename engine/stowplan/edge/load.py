@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 STANDARD_INPUT = "-"
+EVERY_POD = "*"
+"""Stands for all names of pods that run."""
 _MOST_ERRORS = 20
 _TAKES = "load_cluster takes a path, a List as a dict, or an iterable of Kubernetes objects as dicts"
 _POLICIES = ("KubeSchedulerConfiguration", "SchedulerPolicy")
@@ -87,8 +89,8 @@ def read_cluster(
 ) -> tuple[Store, Report]:
     """The cluster in files, folders (every *.json, *.yaml and *.yml below them), pipes, or `-` for standard input.
 
-    `progress` is told the size of every piece read, in bytes. Running pods named in `keep` (with or without their namespace)
-    keep their whole object, which rules may ask for. Raises ClusterError.
+    `progress` is told the size of every piece read, in bytes. Running pods named in `keep` (with or without their namespace;
+    EVERY_POD: all) keep their whole object, which rules may ask for. Raises ClusterError.
     """
     loader = _Loader(frozenset(keep))
     with collector_off():
@@ -203,7 +205,7 @@ class _Loader:
 
     def _whole(self, fact: Fact, item: Object) -> Fact:
         """The fact with its whole object, if somebody wants to keep that."""
-        named = isinstance(fact, Pod) and fact.node_name and not self.keep.isdisjoint((fact.name, fact.key))
+        named = isinstance(fact, Pod) and fact.node_name and not self.keep.isdisjoint((EVERY_POD, fact.name, fact.key))
         return with_object(fact, item) if named and isinstance(fact, Pod) else fact
 
     def _add(self, fact: Fact, place: Place | None) -> None:

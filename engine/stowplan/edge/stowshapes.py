@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stowplan.profile import Items, Leaf, Table, Tree, plain
-from stowplan.text import Code, Diagnostic
+from stowplan.plugins import IN_TREE
+from stowplan.profile import Items, Leaf, Table, Tree, plain, rules_of
+from stowplan.profile.decode import fields_of
+from stowplan.profile.rules import RULES
+from stowplan.text import Code, Diagnostic, Severity, did_you_mean
 
 if TYPE_CHECKING:
-    from stowplan.edge.stowtest import Suite
+    from stowplan.edge.stowtest import Suite, Test
+    from stowplan.policy.compile import Policy
     from stowplan.profile import Origin
 
 
 def misshapen(suite: Suite) -> Iterator[Diagnostic]:
-    """Everything that has the wrong shape, and tests that expect nothing."""
+    """Everything that has the wrong shape."""
     yield from _objects(suite.objects, suite.origin)
     yield from _table(suite.profile, "profile", suite.origin)
     for test in suite.tests:
@@ -26,6 +30,29 @@ def misshapen(suite: Suite) -> Iterator[Diagnostic]:
             for node, number in _fields(nodes):
                 if not isinstance(number, Leaf) or type(plain(number)) not in (int, float):
                     yield from _wrong(test.origin, f"expect.score.{plugin}.{node}", "a number")
+
+
+def pointless_parts(test: Test, policy: Policy) -> Iterator[Diagnostic]:
+    """What makes a test pass for nothing: it expects nothing, or its args are for a plugin or rule that there is not."""
+    if test.origin is None:
+        return
+    expect = test.expect
+    known: set[str] = set()
+    for profile in policy.configuration.profiles:
+        known |= {rule.name for rule in rules_of(profile)[0].rules} | {config.name for config in profile.plugin_config}
+    known |= {plugin.name for plugin in IN_TREE} | {RULES}
+    for name, _ in _fields(test.args):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            place = test.origin.under("args", name)
+            message = f'there is no plugin or rule "{name}" in the policy'
+            yield place.diagnostic(Code.UNKNOWN_NAME, message, Severity.ERROR, *((hint,) if hint else ()))
+    free = any(_fields(tree) for tree in (expect.rejected, expect.score))
+    named = expect.node or expect.message or expect.placements or expect.ranking
+    if not (free or named or expect.unschedulable is not None or expect.feasible is not None):
+        place = test.origin if expect.origin is None else test.origin.under("expect")
+        note = f"write under expect what must come out, or let `stowplan test --record` do it: {', '.join(fields_of(type(expect)))}"
+        yield place.diagnostic(Code.REQUIRED, "Required value: the test expects nothing", Severity.ERROR, note)
 
 
 def _fields(tree: Tree | None) -> list[tuple[str, Tree]]:

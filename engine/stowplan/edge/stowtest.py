@@ -14,7 +14,7 @@ from typing import Any
 
 from stowplan.edge.load import load_cluster, load_policy
 from stowplan.edge.notation import NotationError, read_notation
-from stowplan.edge.stowshapes import misshapen
+from stowplan.edge.stowshapes import misshapen, pointless_parts
 from stowplan.loop.simulate import simulate
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, PolicyError
@@ -36,7 +36,8 @@ class Expectation:
 
     node: str = ""
     """the chosen node, the first by name of those with the highest total"""
-    unschedulable: bool = False
+    unschedulable: bool | None = None
+    """whether no node fits"""
     feasible: tuple[str, ...] | None = None
     """exactly the nodes that pass every filter"""
     ranking: tuple[str, ...] | None = None
@@ -99,6 +100,8 @@ class Report:
     results: list[Result] = field(default_factory=list)
     broken: list[Diagnostic] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
+    inputs: list[Path] = field(default_factory=list)
+    """files that the results follow from"""
 
     @property
     def failed(self) -> int:
@@ -120,7 +123,7 @@ def files(paths: tuple[str, ...]) -> Iterator[Path]:
 
 def run_file(path: Path) -> Report:
     """Run the tests of a file."""
-    report = Report(str(path))
+    report = Report(str(path), inputs=[path])
     try:
         source = Source(str(path), path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -138,19 +141,22 @@ def run_file(path: Path) -> Report:
         report.broken.append(_at(suite.origin, "no tests: write a list under tests"))
     if report.broken:
         return report
+    named = _policy_of(suite, path.parent)
+    report.inputs += [named] if isinstance(named, Path) else []
     try:
-        policy = load_policy(_policy_of(suite, path.parent))
+        policy = load_policy(named)
     except PolicyError as error:
         report.broken += [diagnostic for diagnostic in error.diagnostics if diagnostic.is_error]
         return report
     report.rules = list(dict.fromkeys(rule for profile in policy.profiles.values() for rule in _rules(profile)))
     for index, test in enumerate(suite.tests):
+        pointless = list(pointless_parts(test, policy))
         try:
-            used = load_policy(_with_args(suite, test.args, path.parent)) if test.args is not None else policy
+            used = load_policy(_with_args(suite, test.args, path.parent)) if test.args is not None and not pointless else policy
         except PolicyError as error:
-            report.results.append(Result(_name(test, index), [found for found in error.diagnostics if found.is_error]))
-        else:
-            report.results.append(_run(used, suite, test, index))
+            pointless += [found for found in error.diagnostics if found.is_error]
+        result = Result(_name(test, index), pointless)
+        report.results.append(result if pointless else _run(used, suite, test, index))
     return report
 
 
@@ -172,7 +178,7 @@ def record(path: Path) -> int:
     written = 0
     for test in reversed(suite.tests):
         span = test.origin.span if test.origin else None
-        if span is None or test.expect != Expectation():
+        if span is None or test.expect.origin is not None:
             continue
         args = _policy_of(suite, path.parent) if test.args is None else _with_args(suite, test.args, path.parent)
         expected = json.dumps(_outcome(load_policy(args), _store(suite, test), test), ensure_ascii=False)
@@ -250,6 +256,8 @@ def _run(policy: Policy, suite: Suite, test: Test, index: int) -> Result:
         result.fired = _fired(judged)
         result.failures += [_at(test.expect.origin, text, *where) for where, text in _compare(test.expect, judged, store)]
     if test.expect.placements:
+        for each in store.pending.values() if pod is None else ():
+            result.fired |= _fired(attempt(policy, store, each))
         result.failures += [_at(test.expect.origin, text, *where) for where, text in _placed(policy, store, test.expect)]
     return result
 
@@ -298,8 +306,9 @@ def _compare(expect: Expectation, judged: Attempt, store: Store) -> Iterator[Fai
     best = names[int(judged.best[0])] if len(judged.best) else None
     if expect.node and best != expect.node:
         yield ("node",), f"expected node {expect.node}, got {best or f'none: {judged.message or judged.skipped}'}"
-    if expect.unschedulable and best is not None:
-        yield ("unschedulable",), f"expected no node, got {best}"
+    if expect.unschedulable is not None and expect.unschedulable != (best is None):
+        wanted = "no" if expect.unschedulable else "some"
+        yield ("unschedulable",), f"expected {wanted} node, got {best or f'none: {judged.message or judged.skipped}'}"
     feasible = [names[row] for row in judged.feasible.tolist()]
     if expect.feasible is not None and sorted(expect.feasible) != sorted(feasible):
         yield ("feasible",), f"expected {', '.join(sorted(expect.feasible)) or 'none'}, got {', '.join(feasible) or 'none'}"

@@ -70,10 +70,11 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged:
-    """From the next decision on this policy is in force. `generation` counts those that were."""
+    """From the next decision on this policy is in force. `generation` counts those that were; `digest` is of its text."""
 
     policy: Policy
     generation: int = 0
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

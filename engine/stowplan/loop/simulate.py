@@ -223,11 +223,11 @@ class _Run:
             self._denominate(now, choice)
         node = None if choice.row is None else self.store.nodes[choice.row].name
         objections: Mapping[str, str] = {}
+        tied = _packed(choice.tied)
         if choice.row is not None and node is not None:
             objections = self.chooser.objections(now, choice.row)
             self.trial.place(now, node, choice.facts)
         reported = first.preemption if evicted else choice.preemption
-        tied = _packed(choice.tied)
         said = (choice.total, choice.feasible, choice.message)
         return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections)
 

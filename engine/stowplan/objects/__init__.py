@@ -57,7 +57,7 @@ from stowplan.objects.pod import HostPort, Owner, Pod, PodSpec, PodTerm, SpreadC
 from stowplan.objects.podreader import image_key
 from stowplan.objects.qualified import is_qualified_name
 from stowplan.objects.quantity import QuantityError, milli, parse, show, whole
-from stowplan.objects.read import Fact, OtherFact, peek, read, with_object
+from stowplan.objects.read import Fact, OtherFact, Read, identify, peek, read, read_as, with_object
 from stowplan.objects.storage import (
     READ_WRITE_ONCE_POD,
     ClaimKey,
@@ -129,6 +129,7 @@ __all__ = [
     "Priorities",
     "PriorityClass",
     "QuantityError",
+    "Read",
     "RequestPolicy",
     "Requirement",
     "ResourceClaim",
@@ -151,6 +152,7 @@ __all__ = [
     "disk_of",
     "extended_classes",
     "from_resource_list",
+    "identify",
     "image_key",
     "is_attachable_volume",
     "is_dra_extended",
@@ -174,6 +176,7 @@ __all__ = [
     "peek",
     "preferred_terms",
     "read",
+    "read_as",
     "requirement",
     "show",
     "use_of",

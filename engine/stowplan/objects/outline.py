@@ -22,6 +22,7 @@ class Metadata(Wire, frozen=True):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = None
     labels: Text = UNSET
     generation: Int64 | None = None
     creation_timestamp: datetime | None = None

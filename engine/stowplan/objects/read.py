@@ -74,6 +74,8 @@ _KINDS: Final = {
 
 _encode = msgspec.json.Encoder().encode
 _decode_head = msgspec.json.Decoder(wire.Head).decode
+_decode_identity = msgspec.json.Decoder(wire.Identified).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 # kubectl and client libraries write these two first; anything else is found by decoding the head
 _HEAD = re.compile(
@@ -93,6 +95,41 @@ def read(item: bytes | Mapping[str, Any], priorities: Priorities | None = None) 
     if known is None or not _in_group(api_version, known.group):
         return None
     text = item if isinstance(item, bytes) else _as_bytes(item, kind)
+    fact, _ = _built(known, kind, text, priorities)
+    if _keeps_object(fact):
+        object.__setattr__(fact, "raw", compact(text))  # not part of the value: copying the fact for it would cost more
+    return fact
+
+
+class Read(NamedTuple):
+    """A fact with what tells this version of its object from others."""
+
+    fact: Fact
+    uid: str
+    version: str
+
+
+def read_as(kind: str, text: bytes) -> Read:
+    """The fact of a stored object that is known to be of this kind, as items of a list do not say so themselves.
+
+    ObjectError as for `read`. KeyError for a kind that the scheduler does not read.
+    """
+    known = _KINDS[kind]
+    fact, metadata = _built(known, kind, text, None)
+    if _keeps_object(fact):
+        object.__setattr__(fact, "raw", _lean(kind, text))
+    return Read(fact, metadata.uid or "", metadata.resource_version or "")
+
+
+def identify(text: bytes) -> wire.Identity:
+    """Name, uid and version of an object, without reading the rest of it. ObjectError if it is no object."""
+    try:
+        return _decode_identity(text).metadata or wire.Identity()
+    except msgspec.MsgspecError as error:
+        raise wire.fault(error).of("object") from None
+
+
+def _built(known: _Kind, kind: str, text: bytes, priorities: Priorities | None) -> tuple[Fact, wire.Metadata | outline.Metadata]:
     try:
         decoded = known.decode(text)
     except msgspec.MsgspecError as error:
@@ -101,12 +138,26 @@ def read(item: bytes | Mapping[str, Any], priorities: Priorities | None = None) 
     if metadata is None or not metadata.name:
         raise ObjectError("metadata.name", "is missing").of(f"{kind} without a name")
     try:
-        fact = known.build(decoded, metadata, priorities if kind == "Pod" else kind)
+        return known.build(decoded, metadata, priorities if kind == "Pod" else kind), metadata
     except ObjectError as error:
         raise error.of(_name(kind, metadata)) from None
-    if isinstance(fact, Pod | Node | Namespace) and not (isinstance(fact, Pod) and fact.node_name):
-        object.__setattr__(fact, "raw", compact(text))  # not part of the value: copying the fact for it would cost more
-    return fact
+
+
+def _keeps_object(fact: Fact) -> bool:
+    """Rules may ask anything of waiting pods, nodes and namespaces."""
+    return isinstance(fact, Pod | Node | Namespace) and not (isinstance(fact, Pod) and fact.node_name)
+
+
+def _lean(kind: str, text: bytes) -> bytes:
+    """A stored object of the core group, compact, with its kind, and without the half of it that says who set which field."""
+    if b'"managedFields"' in text:
+        members = _decode_members(text)
+        metadata = _decode_members(members["metadata"])
+        metadata.pop("managedFields", None)
+        text = _encode({**members, "metadata": metadata})
+    if _HEAD.match(text) is None:
+        text = b'{"kind":"%s","apiVersion":"v1",%s' % (kind.encode(), text.lstrip()[1:])
+    return compact(text)
 
 
 def with_object(fact: Pod, item: bytes | Mapping[str, Any]) -> Pod:

@@ -39,6 +39,7 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
     generate_name: str | None = None
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = None
     labels: Texts | None = None
     generation: Int64 | None = None
     creation_timestamp: datetime | None = None
@@ -49,6 +50,19 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
 class Named(Wire, frozen=True):
     name: str | None = None
     namespace: str | None = None
+
+
+class Identity(Wire, frozen=True):
+    """The metadata that tell one object, and one version of it, from another."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class Identified(Wire, frozen=True):
+    metadata: Identity | None = None
 
 
 class Head(msgspec.Struct, rename="camel"):

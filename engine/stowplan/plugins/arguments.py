@@ -27,6 +27,8 @@ STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _PERCENT = 100
 _HIGHEST_SHAPE_SCORE = 10
+_ADDED: Path = ("addedAffinity",)
+_REQUIRED, _PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
 
 
 class Args(Protocol):
@@ -189,7 +191,7 @@ class PodTopologySpreadArgs:
             yield unsupported(("defaultingType",), self.defaulting_type, ("System", "List"))
         elif self.defaulting_type == "System" and self.default_constraints:
             detail, remedy = "when .defaultConstraints are not empty", ("write defaultingType: List",)
-            yield Problem(("defaultingType",), Kind.INVALID, detail, self.defaulting_type, remedy)
+            yield Problem(("defaultingType",), Kind.INVALID, detail, self.defaulting_type, remedy, "List")
         seen: set[tuple[str, str]] = set()
         for index, constraint in enumerate(self.default_constraints):
             path: Path = ("defaultConstraints", index)
@@ -259,12 +261,10 @@ class NodeAffinityArgs:
 
     def problems(self) -> Problems:
         """Upstream: `ValidateNodeAffinityArgs`."""
-        path: Path = ("addedAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
         for index, term in enumerate(self.required.terms if self.required else ()):
-            yield from _term_problems((*path, index), term.error)
-        path = ("addedAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+            yield from _term_problems((*_ADDED, _REQUIRED, "nodeSelectorTerms", index), term.error)
         for index, preferred in enumerate(self.preferred or ()):
-            yield from _term_problems((*path, index, "preference"), preferred.term.error)
+            yield from _term_problems((*_ADDED, _PREFERRED, index, "preference"), preferred.term.error)
 
 
 # node affinity as it is written; `WrittenNodeAffinityArgs.args` makes of it what is evaluated
@@ -295,27 +295,40 @@ class WrittenAffinity:
 class WrittenNodeAffinityArgs:
     added_affinity: WrittenAffinity | None = None
 
-    def args(self) -> NodeAffinityArgs:
-        """The args with their selectors compiled. Raises ObjectError for an operator that does not exist: `finish` tells those."""
+    def args(self) -> tuple[NodeAffinityArgs, list[Problem]]:
+        """The args with their selectors compiled, and the operators that do not exist, in whose place others stand."""
         if self.added_affinity is None:
-            return NodeAffinityArgs()
+            return NodeAffinityArgs(), []
         from stowplan.objects import wire  # noqa: PLC0415
-        from stowplan.objects.nodeselector import node_selector, preferred_terms  # noqa: PLC0415
+        from stowplan.objects.nodeselector import FIELD_OPERATORS, OPERATORS, node_selector, preferred_terms  # noqa: PLC0415
+
+        found: list[Problem] = []
+
+        def known(path: Path, entries: tuple[LabelExpression, ...], operators: tuple[str, ...]) -> Iterator[wire.Expression]:
+            for index, entry in enumerate(entries):
+                if entry.operator in operators:
+                    yield wire.Expression(entry.key, entry.operator, entry.values)
+                    continue
+                found.append(unsupported((*path, index, "operator"), entry.operator, operators))
+                yield wire.Expression(entry.key, "In", ("any",))
+
+        def term(written: WrittenTerm, *path: str | int) -> wire.NodeTerm:
+            expressions = known((*_ADDED, *path, "matchExpressions"), written.match_expressions, OPERATORS)
+            return wire.NodeTerm(
+                tuple(expressions), tuple(known((*_ADDED, *path, "matchFields"), written.match_fields, FIELD_OPERATORS))
+            )
 
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
-        preferred = self.added_affinity.preferred_during_scheduling_ignored_during_execution
-        path = "addedAffinity.{}DuringSchedulingIgnoredDuringExecution"
-
-        def term(written: WrittenTerm) -> wire.NodeTerm:
-            lists = (written.match_expressions, written.match_fields)
-            return wire.NodeTerm(*(tuple(wire.Expression(e.key, e.operator, e.values) for e in entries) for entries in lists))
-
-        selector = required and wire.NodeSelector(tuple(map(term, required.node_selector_terms)))
-        terms = tuple(wire.PreferredTerm(entry.weight, term(entry.preference)) for entry in preferred)
-        return NodeAffinityArgs(
-            node_selector(selector, path.format("required")) if selector else None,
-            preferred_terms(terms, path.format("preferred")) or None,
+        selector = required and wire.NodeSelector(
+            tuple(term(entry, _REQUIRED, "nodeSelectorTerms", index) for index, entry in enumerate(required.node_selector_terms))
         )
+        preferred = tuple(
+            # upstream (`NewPreferredSchedulingTerms`) never looks at a term without weight
+            wire.PreferredTerm(entry.weight, term(entry.preference, _PREFERRED, index, "preference") if entry.weight else None)
+            for index, entry in enumerate(self.added_affinity.preferred_during_scheduling_ignored_during_execution)
+        )
+        args = NodeAffinityArgs(node_selector(selector, "") if selector else None, preferred_terms(preferred, "") or None)
+        return args, found
 
 
 ARGS: Mapping[str, type[Args]] = {
@@ -340,47 +353,8 @@ def finish(written: Any) -> tuple[Args, list[Problem]]:
     """The args of a decoded written form, and what is wrong with them."""
     if not isinstance(written, WrittenNodeAffinityArgs):
         return written, list(written.problems())
-    if written.added_affinity is None:
-        return NodeAffinityArgs(), []
-    affinity, found = _with_known_operators(written.added_affinity)
-    args = WrittenNodeAffinityArgs(affinity).args()
+    args, found = written.args()
     return args, found + list(args.problems())
-
-
-def _with_known_operators(affinity: WrittenAffinity) -> tuple[WrittenAffinity, list[Problem]]:
-    """The affinity with operators that exist in place of those that do not, each of which is a problem.
-
-    A preferred term without a weight is never looked at (upstream: `NewPreferredSchedulingTerms`).
-    """
-    found: list[Problem] = []
-    path: Path = ("addedAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    required = affinity.required_during_scheduling_ignored_during_execution
-    if required is not None:
-        terms = tuple(_known_term(term, (*path, index), found) for index, term in enumerate(required.node_selector_terms))
-        required = WrittenSelector(terms)
-    path = ("addedAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-    preferred = tuple(
-        WrittenPreference(entry.weight, _known_term(entry.preference, (*path, index, "preference"), found))
-        if entry.weight
-        else entry
-        for index, entry in enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
-    )
-    return WrittenAffinity(required, preferred), found
-
-
-def _known_term(term: WrittenTerm, path: Path, found: list[Problem]) -> WrittenTerm:
-    from stowplan.objects.nodeselector import FIELD_OPERATORS, OPERATORS  # noqa: PLC0415
-
-    def known(name: str, entries: tuple[LabelExpression, ...], operators: tuple[str, ...]) -> Iterator[LabelExpression]:
-        for index, entry in enumerate(entries):
-            if entry.operator in operators:
-                yield entry
-                continue
-            found.append(unsupported((*path, name, index, "operator"), entry.operator, operators))
-            yield LabelExpression(entry.key, "In", ("any",))
-
-    expressions = known("matchExpressions", term.match_expressions, OPERATORS)
-    return WrittenTerm(tuple(expressions), tuple(known("matchFields", term.match_fields, FIELD_OPERATORS)))
 
 
 def _invalid(path: Path, value: Any, detail: str) -> Problem:

@@ -12,8 +12,13 @@ from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
-from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, Shares, shares
+from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, OddShares, Shares, shares
 from stowplan.state.devices import DEVICES, device_stamp
+
+# NumPy takes an array of no dimensions for a constant a third of a microsecond faster than a number
+ONE: NDArray[np.float64] = np.array(1.0)
+HALF, HUNDRED = np.array(0.5), np.array(float(MAX_SCORE))
+THREE_HALVES, TO_HALF = np.array(MAX_SCORE + MAX_SCORE // 2), np.array(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +38,35 @@ def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     found = shares(ask.resources, ask.requests, cluster, nonzero=False, counted=selects if ask.devices else None)
-    before, after = balance(found)
-    half = MAX_SCORE // 2
-    score: Numbers = half + (half + after - before) // 2
+    deviation = spread(filled(found)) if isinstance(found, Shares) else odd_deviation(found)
+    # 100 less the deviation in hundredths, truncated, for the node without the pod and with it
+    np.subtract(ONE, deviation, out=deviation)
+    deviation *= HUNDRED
+    before, after = deviation.astype(np.int64)
+    score: Numbers = after - before
+    score += THREE_HALVES
+    score >>= TO_HALF  # that is 50 more than half of (50 and the difference), rounded down
     return score
 
 
-def balance(found: Shares) -> Numbers:
-    """100 less the standard deviation of the used fractions, truncated; for the node without the pod and with it."""
-    used = np.empty((2, *found.used.shape), dtype=np.int64)
-    used[0] = found.used
-    np.add(found.used, found.wanted, out=used[1])
-    if found.counts is None:
-        deviation = spread(np.minimum(1.0, used / found.allocatable))
-    else:
-        fractions = np.minimum(1.0, used / np.maximum(found.allocatable, 1))
-        deviation = np.zeros((2, used.shape[2]))
-        for pattern in np.unique(found.counts, axis=1).T:  # rows that keep the same resources
-            rows = (found.counts == pattern[:, None]).all(axis=0)
-            deviation[:, rows] = spread(fractions[:, pattern][:, :, rows])
-    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
+def filled(found: Shares) -> NDArray[np.float64]:
+    """Used fractions of the resources, at most 1: without the pod and with it x resources x rows."""
+    fractions: NDArray[np.float64] = np.empty((2, *found.used.shape))
+    fractions[0] = found.used
+    np.add(found.used, found.asked.float_wanted, out=fractions[1])
+    fractions /= found.allocatable
+    return np.minimum(fractions, ONE, out=fractions)
+
+
+def odd_deviation(found: OddShares) -> NDArray[np.float64]:
+    """Standard deviation of the used fractions where rows have different resources."""
+    used = np.stack([found.used, found.requested])
+    fractions = np.minimum(1.0, used / np.maximum(found.allocatable, 1))
+    deviation = np.zeros((2, used.shape[2]))
+    for pattern in np.unique(found.counts, axis=1).T:  # rows that keep the same resources
+        rows = (found.counts == pattern[:, None]).all(axis=0)
+        deviation[:, rows] = spread(fractions[:, pattern][:, :, rows])
+    return deviation
 
 
 def spread(fractions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,8 +75,9 @@ def spread(fractions: NDArray[np.float64]) -> NDArray[np.float64]:
     if kept < 2:
         return np.zeros((fractions.shape[0], fractions.shape[2]))
     if kept == 2:
-        half: NDArray[np.float64] = np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
-        return half
+        half: NDArray[np.float64] = fractions[:, 0] - fractions[:, 1]
+        half *= HALF  # exact
+        return np.abs(half, out=half)
     mean = fractions.sum(axis=1) / kept
     difference = fractions - mean[:, None]
     deviation: NDArray[np.float64] = np.sqrt((difference * difference).sum(axis=1) / kept)

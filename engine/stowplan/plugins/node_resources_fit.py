@@ -23,12 +23,14 @@ from stowplan.state import (
     Feasible,
     Mask,
     Numbers,
-    Shares,
+    OddShares,
     broken_linear,
     shares,
 )
+from stowplan.state.amounts import PLAIN, Floats
 from stowplan.state.devices import DEVICES, device_stamp
 
+ONE_POD = ("pods",)
 TOO_MANY_PODS = Reason("Too many pods")
 
 
@@ -66,6 +68,28 @@ def device_backed(cluster: Cluster) -> Collection[str]:
     return extended_classes(cluster.facts(DeviceClass)).keys()
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Requests as the filter compares them."""
+
+    names: tuple[str, ...]
+    amounts: Numbers
+    """a column"""
+    reasons: tuple[Reason, ...]
+    floats: Floats
+    """the amounts in float64"""
+    plain: bool
+    """whether these are exact"""
+
+
+@lru_cache(maxsize=4096)
+def checked(requests: Amounts) -> Checked:
+    """The requests of an ask."""
+    amounts = np.array(list(requests.values()), dtype=np.int64).reshape(-1, 1)
+    floats, plain = amounts.astype(np.float64), bool((amounts < PLAIN).all())
+    return Checked(tuple(requests), amounts, tuple(insufficient(name) for name in requests), floats, plain)
+
+
 @lru_cache(maxsize=1024)
 def insufficient(name: str) -> Reason:
     """The reason for one resource."""
@@ -73,11 +97,19 @@ def insufficient(name: str) -> Reason:
 
 
 def rejects(ask: Ask, cluster: Cluster) -> Rejections:
-    allocatable, requested = cluster[ALLOCATABLE], cluster[REQUESTED]
-    found: dict[Reason, Mask] = {TOO_MANY_PODS: cluster[PODS]["pods"] >= allocatable["pods"]}
-    for name, amount in ask.requests.items():
-        short = amount > allocatable[name] - requested[name]
-        found[insufficient(name)] = short & (allocatable[name] > 0) if name in ask.delegated else short
+    allocatable, requested, wanted = cluster[ALLOCATABLE], cluster[REQUESTED], checked(ask.requests)
+    names, pods = wanted.names, cluster[PODS]
+    counted = pods.plain(ONE_POD) and allocatable.plain(ONE_POD)  # a store that has never seen a running pod counts none
+    if wanted.plain and counted and allocatable.plain(names) and requested.plain(names):
+        full = pods.floats(ONE_POD)[0] >= allocatable.floats(ONE_POD)[0]
+        short = wanted.floats > allocatable.floats(names) - requested.floats(names)
+    else:
+        full = pods["pods"] >= allocatable["pods"]
+        short = wanted.amounts > allocatable.matrix(names) - requested.matrix(names)
+    found: dict[Reason, Mask] = {TOO_MANY_PODS: full}
+    found.update(zip(wanted.reasons, short, strict=True))
+    for name in ask.delegated:
+        found[insufficient(name)] &= allocatable[name] > 0
     return found
 
 
@@ -95,27 +127,20 @@ def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
     found = shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=selects if ask.devices else None)
     if strategy.type == "RequestedToCapacityRatio":
-        return ratio(found, strategy.requested_to_capacity_ratio or ())
-    return found.mean(least(found) if strategy.type == "LeastAllocated" else most(found))
+        return ratio(found.odd(), strategy.requested_to_capacity_ratio or ())
+    least = strategy.type == "LeastAllocated"
+    if isinstance(found, OddShares):
+        return found.mean(found.hundredths(found.free() if least else found.given_out()))
+    return found.mean(found.hundredths(found.free() if least else found.given_out()))
 
 
-def least(found: Shares) -> Numbers:
-    """Share that stays free, in hundredths; 0 where over-committed."""
-    return found.hundredths(np.maximum(found.allocatable - found.requested, 0))
-
-
-def most(found: Shares) -> Numbers:
-    """Share that is given out, in hundredths; over-committed counts as full."""
-    return found.hundredths(np.minimum(found.requested, found.allocatable))
-
-
-def ratio(found: Shares, shape: tuple[ShapePoint, ...]) -> Numbers:
+def ratio(found: OddShares, shape: tuple[ShapePoint, ...]) -> Numbers:
     """Weighted mean of the shape over the resources that score above 0, rounded half away from zero."""
     requested = found.requested
     used = np.where(requested > found.allocatable, MAX_SCORE, found.hundredths(requested))
     score = broken_linear(shape, used)
-    counts = (score > 0) if found.counts is None else found.counts & (score > 0)
-    total, weights = found.weights @ (score * counts), found.weights @ counts
+    counts = found.counts & (score > 0)
+    total, weights = found.asked.weights @ (score * counts), found.asked.weights @ counts
     mean = total / np.maximum(weights, 1)
     return np.where(weights > 0, np.trunc(mean + np.copysign(0.5, mean)), 0).astype(np.int64)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from stowplan.objects import OtherFact, Pod
 from stowplan.state import Cluster, Column, Feasible, Mask, Numbers
@@ -30,8 +30,7 @@ class Code(enum.Enum):
     SKIP = "Skip"
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """Why a node is rejected. `final`: evicting pods cannot help. `error`: the whole attempt ends with an error."""
 
     text: str

@@ -19,13 +19,20 @@ def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[
     profile = policy.profiles.get(pod.spec.scheduler_name)
     if profile is None:
         return "no profile", {}
-    texts = {}
-    for name in profile.points["preEnqueue"]:
-        gate = profile.plugins[name].gate
-        texts[name] = gate(pod, Cluster(store)) if gate else None
-    if any(text is not None for text in texts.values()):
+    if texts := gates(profile, store, pod):
         return "gated", {name: SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,)) for name, text in texts.items()}
     return (f"skip schedule deleting pod: {pod.key}" if pod.terminating else None), {}
+
+
+def gates(profile: Profile, store: Store, pod: Pod) -> dict[str, str | None]:
+    """What each PreEnqueue plugin has against the pod; empty if none has anything."""
+    cluster, closed = Cluster(store), False
+    texts: dict[str, str | None] = {}
+    for name in profile.points["preEnqueue"]:
+        gate = profile.plugins[name].gate
+        text = texts[name] = gate(pod, cluster) if gate else None
+        closed = closed or text is not None
+    return texts if closed else {}
 
 
 def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> Attempt:

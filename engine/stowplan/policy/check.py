@@ -46,6 +46,9 @@ def check(source: Source, options: Options) -> Checked:
     if options.compat:
         examined = [examine(source, plugins_of(options.minor), compat=True, minor=options.minor)]
         findings = list(examined[0].diagnostics)
+        configuration = examined[0].configuration
+        if configuration is not None and configuration.origin and isinstance(configuration.origin.tree, Table):
+            findings += not_served(configuration.origin.tree, options.minor, compat=True)
     else:
         found, findings = unwrap(source)
         examined = []
@@ -61,7 +64,7 @@ def _examine(found: Found, options: Options) -> Examined:
     plugins = plugins_of(options.minor)
     if not isinstance(found.tree, Table):
         return Examined(None, (), found.diagnostics) if found.tree is None else _no_mapping(found)
-    result = examine(found.tree, plugins, compat=False)
+    result = examine(found.tree, plugins, compat=False, minor=options.minor)
     findings = [*found.diagnostics, *result.diagnostics]
     if result.configuration is not None:
         findings += lint(result.configuration, result.profiles, plugins)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stowplan.objects import DeviceClass, OtherFact, Pod
+from stowplan.plugins.plugin import Plugin
 from stowplan.policy.attempt import admission, attempt
 from stowplan.policy.audit import objections
-from stowplan.policy.classes import Classes, PodClass
+from stowplan.policy.classes import Classes
 from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.decision import Refusals
 from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
@@ -28,14 +31,25 @@ class Choice:
 
     row: int | None = None
     total: float = 0
-    tied: Mask | None = None
-    """rows with the highest total"""
+    find_tied: Callable[[], Mask] | None = None
     feasible: int = 0
     message: str | None = None
     skipped: str | None = None
     preemption: Preemption | None = None
     facts: tuple[OtherFact, ...] = ()
     """facts as binding the pod there will make them"""
+    rejectors: frozenset[str] = frozenset()
+    """plugins that rejected the pod or some node; none where the attempt ended with an error"""
+    refused: Refusals | None = None
+    """why each node was refused, where no node takes the pod"""
+    _tied: Mask | None = None
+
+    @property
+    def tied(self) -> Mask | None:
+        """Rows with the highest total, found out when first asked for, which must be before anything changes."""
+        if self._tied is None and self.find_tied is not None:
+            self._tied = self.find_tied()
+        return self._tied
 
 
 class Chooser:
@@ -48,6 +62,7 @@ class Chooser:
         self._numbers: dict[Any, int] = {}
         """classes by profile and asks; a number is hashed faster than all asks"""
         self._lookups = -1
+        self._reserving = {name: reserving(profile) for name, profile in policy.profiles.items()}
         self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
         self._personal = {
@@ -67,6 +82,10 @@ class Chooser:
         profile = self._policy.profiles[pod.spec.scheduler_name]
         return objections(profile, self._store, pod, row) if profile.audits else {}
 
+    def facts_at(self, pod: Pod, row: int) -> tuple[OtherFact, ...]:
+        """Facts as binding the pod to that row will make them."""
+        return reserve(self._reserving[pod.spec.scheduler_name], self._asks(pod)[1], self._store, row)
+
     def _choose(self, pod: Pod) -> Choice:
         skipped, _ = admission(self._policy, self._store, pod)
         if skipped is not None:
@@ -76,14 +95,16 @@ class Chooser:
             return self._fully(pod)
         key, asks = self._asks(pod)
         profile = self._policy.profiles[pod.spec.scheduler_name]
-        pod_class = self._classes.get(key, lambda: PodClass(profile, open_pod(profile, asks, Cluster(self._store)), self._store))
-        if pod_class.opening.refusal is not None or pod_class.error is not None or pod_class.faulty:
+        found = self._classes.get(key, profile, lambda: open_pod(profile, asks, Cluster(self._store), briefly=True))
+        if found.failing or found.faulty:
             return self._fully(pod)
-        best = pod_class.best()
+        best = found.best()
         if best is None:
             return self._failed(key, pod)
-        row, total, tied = best
-        return Choice(row, points(total, profile.scale), tied, pod_class.feasible, facts=reserve(profile, asks, self._store, row))
+        row, total = best
+        score = total if profile.scale == 1 else points(total, profile.scale)
+        facts = reserve(self._reserving[profile.scheduler_name], asks, self._store, row)
+        return Choice(row, score, partial(found.tied, total), found.feasible, facts=facts)
 
     def _asks(self, pod: Pod) -> tuple[int, dict[str, Any]]:
         """Class number and asks, computed once per distinct spec, labels, namespace, owner and status.
@@ -93,8 +114,7 @@ class Chooser:
         if self._lookups != self._store.lookups:
             self._keys.clear()
             self._lookups = self._store.lookups
-        own = pod if self._alone(pod) else None
-        shape = (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
+        shape = self.likeness(pod)
         found = self._keys.get(shape)
         if found is None:
             profile = self._policy.profiles[pod.spec.scheduler_name]
@@ -106,6 +126,11 @@ class Chooser:
                 self._start_over()
             found = self._keys[shape] = (self._numbers.setdefault(key, len(self._numbers)), asks)
         return found
+
+    def likeness(self, pod: Pod) -> Hashable:
+        """What pods must have in common so that they always ask the same of every plugin."""
+        own = pod if self._alone(pod) else None
+        return (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
 
     def _alone(self, pod: Pod) -> bool:
         """Whether asks may differ from those of other pods of the same spec, labels, namespace, owner and requests."""
@@ -133,16 +158,24 @@ class Chooser:
         found = attempt(self._policy, self._store, pod)
         choice = from_attempt(found, len(self._store.nodes))
         if choice.row is not None and found.opening is not None:
-            choice.facts = reserve(self._policy.profiles[found.profile], found.opening.asks, self._store, choice.row)
+            choice.facts = reserve(self._reserving[found.profile], found.opening.asks, self._store, choice.row)
         return choice
 
 
-def reserve(profile: Profile, asks: Mapping[str, Any], store: Store, row: int) -> tuple[OtherFact, ...]:
-    """Facts as the Reserve plugins of the profile will make them."""
-    plugins = [profile.plugins[name] for name in profile.points["reserve"] if not forgets(profile, profile.plugins[name])]
-    return tuple(
-        fact for p in plugins if p.reserves and asks[p.name] is not None for fact in p.reserves(asks[p.name], Cluster(store), row)
-    )
+def reserving(profile: Profile) -> tuple[Plugin, ...]:
+    """The Reserve plugins of a profile that make facts."""
+    plugins = (profile.plugins[name] for name in profile.points["reserve"])
+    return tuple(plugin for plugin in plugins if plugin.reserves and not forgets(profile, plugin))
+
+
+def reserve(plugins: Iterable[Plugin], asks: Mapping[str, Any], store: Store, row: int) -> tuple[OtherFact, ...]:
+    """Facts as Reserve plugins will make them."""
+    facts: tuple[OtherFact, ...] = ()
+    for plugin in plugins:
+        if (ask := asks[plugin.name]) is not None:
+            assert plugin.reserves is not None
+            facts += tuple(plugin.reserves(ask, Cluster(store), row))
+    return facts
 
 
 def broken(profile: Profile) -> bool:
@@ -159,10 +192,16 @@ def unreservable(profile: Profile) -> str | None:
 def from_attempt(found: Attempt, size: int) -> Choice:
     """The choice that a full evaluation leads to."""
     if not len(found.best):
-        return Choice(message=found.message, skipped=found.skipped, preemption=found.preemption)
+        return Choice(
+            message=found.message,
+            skipped=found.skipped,
+            preemption=found.preemption,
+            rejectors=found.rejectors,
+            refused=found.infeasible,
+        )
     tied = np.zeros(size, dtype=np.bool_)
     tied[found.best] = True
-    return Choice(int(found.best[0]), _total(found), tied, len(found.feasible))
+    return Choice(int(found.best[0]), _total(found), lambda: tied, len(found.feasible))
 
 
 def _total(found: Attempt) -> float:

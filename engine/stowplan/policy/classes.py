@@ -1,261 +1,263 @@
 """Classes: pods that want the same of every plugin share one incrementally kept total over all nodes.
 
-A class keeps, per row, whether the row-local filters pass it and the sum of its scores that are not normalised, patched on
-the rows that changed; and per group (see `groups`) the rest. Total = local + group score; a decision is its maximum. Exact,
-because nothing normalised is ever patched. Plugins cannot tell: they answer for the rows of a view.
+Per row, layers keep whether the row-local filters pass it and the sum of its scores that are not normalised, patched on the
+rows that changed; per group (see `groups`) the class keeps the rest. Total = layers + group score; a decision is its
+maximum. Exact, because nothing normalised is ever patched. Plugins cannot tell: they answer for the rows of a view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 import numpy as np
 
-from stowplan.plugins.plugin import Plugin, ScoringError
+from stowplan.plugins.plugin import ScoringError
 from stowplan.policy.compile import Profile
-from stowplan.policy.evaluate import Opening, any_of, normalise, raw_scores
-from stowplan.policy.groups import Component, Groups
-from stowplan.state import Cluster, Feasible, Mask, Numbers, Reach, Rows, Store, Watch
+from stowplan.policy.evaluate import Opening, raw_scores
+from stowplan.policy.groups import Groups, Values
+from stowplan.policy.layers import DENSE_SHARE, FEASIBLE_FROM, Fixed, Local, Plan, anyone
+from stowplan.policy.wide import Wide
+from stowplan.state import Cluster, Mask, Numbers, Reach, Rows, Store
 
-REJECTED = np.int64(-(1 << 60))
-"""Total of a row that some filter rejects; far below any sum of scores, and two of them still fit int64."""
-BLOCK = 32768
-"""Rows that are evaluated at once where all are."""
-DENSE_SHARE = 3
-"""With more than one in three rows changed, evaluating all rows is cheaper than patching."""
-NOBODY = Feasible(np.zeros(0, dtype=np.int64))
-
-
-def reach_of(plugin: Plugin) -> Reach:
-    """How far a change of what the plugin reads can be felt."""
-    reaches = {column.reach for column in plugin.reads}
-    return next((reach for reach in (Reach.DOMAIN, Reach.ROW) if reach in reaches), Reach.NODE)
+L = TypeVar("L", Fixed, Local)
+LEAST_BUDGET, BUDGET_PER_NODE = 128 << 20, 5 << 10
+"""Bytes that classes may take: at least the one, and the other for every node."""
 
 
 class PodClass:
     """Totals of one class over all rows. Valid for one `store.epoch`; asks hold all that comes from elsewhere."""
 
-    def __init__(self, profile: Profile, opening: Opening, store: Store) -> None:
-        self.profile, self.opening, self._store = profile, opening, store
-        self.version = store.epoch
+    def __init__(self, plan: Plan, opening: Opening, store: Store, layers: Layers) -> None:
+        self.opening, self._store = opening, store
         self._place = len(store.log)
-        self._size = len(store.nodes)
-        self.error: str | None = None
-        """why scoring fails for these pods"""
-        self.faulty = False
-        """whether a filter has failed on some row: that ends an attempt, unless another filter rejects the row before"""
+        self.failing = opening.refusal is not None
+        """whether there is no total: the pods are refused, or scoring fails for them"""
+        self.held: list[Hashable] = []
+        """keys of the layers"""
+        self.nbytes = 0
         try:
-            self._sort_plugins()
-            self._fixed()
-            self._rest()
-        except ScoringError as error:
-            self.error = str(error)
+            if not self.failing:
+                self._build(plan, layers)
+        except ScoringError:
+            self.failing = True
 
     # Building
 
-    def _sort_plugins(self) -> None:
-        """Assign each answer of each plugin to where it can change: never, on its row, or by group."""
-        self._filters: dict[Reach, list[Plugin]] = {reach: [] for reach in Reach}
-        self._scores: dict[Reach, list[Plugin]] = {reach: [] for reach in Reach}
-        self._normalised: list[Plugin] = []
-        asks = self.opening.asks
-        for name in self.profile.points["filter"]:
-            plugin = self.profile.plugins[name]
-            reach = reach_of(plugin)
-            # what pods elsewhere make of a node may come later, though nothing is there to be checked now
-            skipped = name in self.opening.skipped and reach is not Reach.DOMAIN
-            if not skipped and plugin.rejects is not None and asks[name] is not None:
-                self._filters[reach].append(plugin)
-        nothing = Cluster(self._store, np.zeros(0, dtype=np.intp))
-        for name in dict.fromkeys((*self.profile.points["preScore"], *self.profile.points["score"])):
-            plugin = self.profile.plugins[name]
-            reach = reach_of(plugin)
-            raw = raw_scores(self.profile, plugin, asks[name], nothing, NOBODY)  # raises where scoring fails
-            if name not in self.profile.points["score"] or (raw is None and reach is not Reach.DOMAIN):
-                continue
-            if plugin.normalise is None or reach is Reach.DOMAIN:
-                self._scores[reach].append(plugin)
-            else:
-                self._normalised.append(plugin)
-
-    def _fixed(self) -> None:
-        """What only node events change."""
-        self._open = np.empty(self._size, dtype=np.bool_)
-        self._base = np.empty(self._size, dtype=np.int64)
-        for block in self._blocks():
-            cluster, rows = Cluster(self._store, block), slice(block.start, block.stop)
-            self._open[rows] = self._passed(Reach.NODE, cluster)
-            self._base[rows] = self._summed(Reach.NODE, cluster)
-        if self.opening.names is not None:
-            wanted = np.zeros(self._size, dtype=np.bool_)
-            wanted[[self._store.row_of[name] for name in self.opening.names if name in self._store.row_of]] = True
-            self._open &= wanted
-        if not self.profile.points["score"]:
-            self._base += 1  # such a profile has no rules that score, so a point is one step
-        self._ranks = self._store.name_ranks()
-
-    def _rest(self) -> None:
-        """Everything that pods change, over all rows."""
-        self._acceptable = np.empty(self._size, dtype=np.bool_)
-        self._local = np.empty(self._size, dtype=np.int64)
-        self._raws = [np.empty(self._size, dtype=np.int64) for _ in self._normalised]
-        for block in self._blocks():
-            cluster, rows = Cluster(self._store, block), slice(block.start, block.stop)
-            self._acceptable[rows] = self._open[rows] & self._passed(Reach.ROW, cluster)
-            scores = self._base[rows] + self._summed(Reach.ROW, cluster)
-            self._local[rows] = np.where(self._acceptable[rows], scores, REJECTED)
-            for plugin, raw in zip(self._normalised, self._raws, strict=True):
-                raw[rows] = self._raw(plugin, cluster)
-        pairs = zip(self._normalised, self._raws, strict=True)
-        self._moving = [(plugin, raw) for plugin, raw in pairs if reach_of(plugin) is Reach.ROW]
-        """normalised scores whose raw values pods change"""
-        self._watch = Watch()
+    def _build(self, plan: Plan, layers: Layers) -> None:
+        asks, profile, nothing = self.opening.asks, plan.profile, Cluster(self._store, range(0))
+        for plugin in plan.prepared:
+            raw_scores(profile, plugin, asks[plugin.name], nothing, anyone(0))  # raises where scoring fails
+        names = self.opening.names
+        wanted = tuple(asks[name] for name in plan.names[Reach.NODE])
+        key: Hashable = (profile.scheduler_name, "fixed", wanted, names)
+        self._fixed = layers.hold(self, key, lambda: Fixed(plan, asks, names, self._store))
+        wanted = tuple(asks[name] for name in plan.names[Reach.ROW])
+        key = (profile.scheduler_name, "local", wanted)
+        self._local = layers.hold(self, key, lambda: Local(plan, asks, self._store))
+        self._local.refresh()
+        self._wide = Wide(plan, asks, self._store, (self._fixed, self._local))
+        self._own: Numbers | None = None
+        """the total, where it is not that of the local layer plus a constant"""
+        self._ranks, self._in_order = self._store.name_ranks(), self._store.named_in_order()
         self._make_groups()
 
-    def _blocks(self) -> Iterator[range]:
-        """All rows, in pieces whose temporary arrays stay in the processor's cache."""
-        return (range(start, min(start + BLOCK, self._size)) for start in range(0, self._size, BLOCK))
-
     def _make_groups(self) -> None:
-        components: list[Component] = [_same(raw) for raw in self._raws]
-        components += [source.current for source in self._watch.codes]
-        self._groups = Groups(components, self._acceptable)
-        self._known = len(self._watch.codes)
-        self._restless = self._known > 0 or bool(self._moving)
-        """whether pods can move a row to another group"""
-        self._evaluate_groups()
-        if len(self._watch.codes) > self._known:
-            self._make_groups()
-            return
-        self.total: Numbers = self._local + self._group_scores[self._groups.of]
+        """Part the rows by all that tells them apart, until asking about the parts touches nothing new."""
+        components = [Values(raw, pods_matter=False) for raw in self._fixed.raws]
+        components += [Values(raw, pods_matter=True) for raw in self._local.raws]
+        known = -1
+        while len(self._wide.codes) > known:
+            known = len(self._wide.codes)
+            self._groups = Groups((*components, *self._wide.codes), self._acceptable())
+            self._wide.start(self._groups)
+        self._known, self._flips = known, len(self._local.flips)
+        self._rebuild()
 
-    def _passed(self, reach: Reach, cluster: Cluster) -> Mask:
-        passed = np.ones(cluster.size, dtype=np.bool_)
-        for plugin in self._filters[reach]:
-            passed &= ~self._rejected(plugin, cluster)
-        return passed
+    def _acceptable(self) -> Mask:
+        base = self._fixed.base
+        return self._local.passed if base is None else self._local.passed & (base > FEASIBLE_FROM)
 
-    def _rejected(self, plugin: Plugin, cluster: Cluster) -> Mask:
-        assert plugin.rejects is not None
-        rejections = plugin.rejects(self.opening.asks[plugin.name], cluster) or {}
-        for reason, mask in rejections.items():
-            if reason.error and mask.any():
-                self.faulty = True
-        return any_of(rejections, cluster.size)
-
-    def _summed(self, reach: Reach, cluster: Cluster) -> Numbers:
-        total = np.zeros(cluster.size, dtype=np.int64)
-        for plugin in self._scores[reach]:
-            total += self.profile.factor(plugin) * self._raw(plugin, cluster)
-        return total
-
-    def _raw(self, plugin: Plugin, cluster: Cluster, feasible: Feasible | None = None) -> Numbers:
-        everything = feasible or Feasible(np.ones(cluster.size, dtype=np.int64))
-        raw = raw_scores(self.profile, plugin, self.opening.asks[plugin.name], cluster, everything)
-        return np.zeros(cluster.size, dtype=np.int64) if raw is None else raw
+    def _accepts(self, row: int) -> bool:
+        base = self._fixed.base
+        return bool(self._local.passed[row]) and (base is None or bool(base[row] > FEASIBLE_FROM))
 
     # Keeping current
 
     def refresh(self) -> None:
         """Bring the total up to date with the store's log."""
-        log = self._store.log
-        changed = log[self._place :]
+        log, size = self._store.log, self._local.size
+        self._local.refresh()
+        changed = log.since(self._place, max(1, size // DENSE_SHARE))
         self._place = len(log)
-        if not changed:
-            return
-        if len(changed) * DENSE_SHARE > self._size:
-            self._rest()
-            return
-        rows = np.array(changed if len(changed) == 1 else sorted(set(changed)), dtype=np.intp)
-        stirred = self._patch(rows)
-        if stirred or self._watch.stale():
-            before = self._group_scores
-            self._evaluate_groups()
-            if len(self._watch.codes) > self._known:
-                self._make_groups()
-                return
-            if not np.array_equal(before, self._group_scores):
-                self.total = self._local + self._group_scores[self._groups.of]
-                return
-        self.total[rows] = self._local[rows] + self._group_scores[self._groups.of[rows]]
+        rows = slice(size) if changed is None else changed
+        stirred = self._count_flips()
+        stirred = self._groups.follow(rows, self._accepts) or stirred
+        different = self._wide.refresh(stirred=stirred)
+        if len(self._wide.codes) > self._known:
+            self._make_groups()
+        elif different or changed is None:
+            self._rebuild()
+        elif self._own is not None:
+            self._patch(changed)
 
-    def _patch(self, rows: Rows) -> bool:
-        """Re-evaluate the row-local part of some rows. True if scores of groups may change."""
-        cluster = Cluster(self._store, rows)
-        after = self._open[rows] & self._passed(Reach.ROW, cluster)
-        self._local[rows] = np.where(after, self._base[rows] + self._summed(Reach.ROW, cluster), REJECTED)
-        for plugin, raw in self._moving:
-            raw[rows] = self._raw(plugin, cluster)
-        before = self._acceptable[rows]
-        self._acceptable[rows] = after
-        flipped = before != after
-        if flipped.any():
-            self._watch.rows_changed()
-        elif not self._restless:
+    def _count_flips(self) -> bool:
+        """Follow rows that began or ceased to pass the local layer. True if scores of groups may change."""
+        flips = self._local.flips
+        if self._flips == len(flips):
             return False
-        return self._groups.update(rows, before, after)
+        flipped = flips.since(self._flips)
+        self._flips = len(flips)
+        if flipped is None:
+            self._groups.recount(self._acceptable())
+            return True
+        stirred, base = False, self._fixed.base
+        for code in (flipped if base is None else flipped[base[flipped >> 1] > FEASIBLE_FROM]).tolist():
+            stirred |= self._groups.flip(code >> 1, bool(code & 1))
+        return stirred
 
-    def _evaluate_groups(self) -> None:
-        """Filters, scores and normalisation that reach beyond a row, on one representative per group."""
-        groups = self._groups
-        self._watch.restart()
-        cluster = Cluster(self._store, groups.representatives, watch=self._watch)
-        rejected = ~self._passed(Reach.DOMAIN, cluster) | (groups.weights == 0)
-        feasible = Feasible(np.where(rejected, 0, groups.weights), self._watch)
-        scores = np.zeros(len(groups), dtype=np.int64)
-        asks, factor = self.opening.asks, self.profile.factor
-        for index, plugin in enumerate(self._normalised):
-            scores += factor(plugin) * normalise(plugin, asks[plugin.name], groups.values(index), feasible)
-        for plugin in self._scores[Reach.DOMAIN]:
-            raw = raw_scores(self.profile, plugin, asks[plugin.name], cluster, feasible)
-            if raw is not None:
-                scores += factor(plugin) * normalise(plugin, asks[plugin.name], raw, feasible)
-        self._group_scores: Numbers = np.where(rejected, REJECTED, scores)
-        self._feasible = feasible
+    def _rebuild(self) -> None:
+        """The total of all rows."""
+        if len(self._groups) == 1 and self._fixed.base is None:
+            self._own = None
+        else:
+            if self._own is None:
+                self._own = np.empty(self._local.size, dtype=np.int64)
+            if len(self._groups) == 1:
+                self._own[:] = self._wide.scores[0]
+            else:
+                self._wide.scores.take(self._groups.of, out=self._own, mode="clip")
+            self._own += self._local.total
+            self._own += self._fixed.constant if self._fixed.base is None else self._fixed.base
+        self.nbytes = self._groups.nbytes + (0 if self._own is None else self._own.nbytes)
+
+    def _patch(self, rows: Rows) -> None:
+        assert self._own is not None
+        total = self._local.total.take(rows)
+        total += self._wide.scores[0] if len(self._groups) == 1 else self._wide.scores.take(self._groups.of.take(rows))
+        total += self._fixed.constant if self._fixed.base is None else self._fixed.base.take(rows)
+        self._own[rows] = total
 
     # Deciding
 
     @property
+    def faulty(self) -> bool:
+        """Whether a filter has failed on some row."""
+        return self._local.faulty or self._wide.faulty or self._fixed.faulty
+
+    @property
     def feasible(self) -> int:
         """Number of nodes that pass every filter."""
-        accepted = self._group_scores > REJECTED
-        return int(self._groups.weights[accepted].sum())
+        return int(self._groups.weights.dot(self._wide.accepted))
 
-    def best(self) -> tuple[int, int, Mask] | None:
-        """(row, total, mask of the rows with that total); ties go to the first name. None if no node fits."""
-        if not self._size:
+    def best(self) -> tuple[int, int] | None:
+        """(row, total) of the highest total; ties go to the first name. None if no node fits."""
+        if not self._local.size:
             return None
-        total = self.total
-        highest = int(total[total.argmax()])
-        if highest <= REJECTED // 2:
+        total, added = self._totals()
+        row = int(total.argmax())
+        highest = int(total[row]) + added
+        if highest < FEASIBLE_FROM:
             return None
-        tied = total == highest
-        rows = tied.nonzero()[0]
-        row = rows[0] if len(rows) == 1 else rows[self._ranks[rows].argmin()]
-        return int(row), highest, tied
+        if not self._in_order:
+            tied = (total == total[row]).nonzero()[0]
+            row = int(tied[self._ranks[tied].argmin()])
+        return row, highest
+
+    def tied(self, highest: int) -> Mask:
+        """Rows with this total."""
+        total, added = self._totals()
+        found: Mask = total == highest - added
+        return found
+
+    def _totals(self) -> tuple[Numbers, int]:
+        """Totals, and what is to be added to each of them."""
+        if self._own is not None:
+            return self._own, 0
+        return self._local.total, self._fixed.constant + int(self._wide.scores[0])
 
 
-def _same(array: Numbers) -> Callable[[], Numbers]:
-    return lambda: array
+class Layers:
+    """The layers in use by some class."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[Fixed | Local, int]] = {}
+        """with the number of classes"""
+        self.nbytes = 0
+
+    def hold(self, user: PodClass, key: Hashable, make: Callable[[], L]) -> L:
+        """The layer of a key, kept until it is released as often as it was held."""
+        layer, users = self._kept.get(key, (None, 0))
+        if layer is None:
+            layer = make()
+            self.nbytes += layer.nbytes
+        self._kept[key] = layer, users + 1
+        user.held.append(key)
+        return layer  # type: ignore[return-value]  # a key says of which kind its layer is
+
+    def release(self, user: PodClass) -> None:
+        """A class is forgotten."""
+        for key in user.held:
+            layer, users = self._kept[key]
+            if users > 1:
+                self._kept[key] = layer, users - 1
+            else:
+                self.nbytes -= layer.nbytes
+                del self._kept[key]
 
 
 class Classes:
     """The classes in use, most recently used last; the least recently used go when memory runs over."""
 
-    def __init__(self, store: Store, budget: int = 512 << 20) -> None:
-        """`budget`: bytes that the arrays of all classes may take."""
+    def __init__(self, store: Store, budget: int | None = None) -> None:
+        """`budget`: bytes that the arrays of all classes may take; by default it follows the number of nodes."""
         self._store, self._budget = store, budget
-        self._classes: dict[int, PodClass] = {}
+        self._plans: dict[str, Plan] = {}
+        self._start()
 
-    def get(self, key: int, make: Callable[[], PodClass]) -> PodClass:
-        """The class of a number, current."""
-        found = self._classes.pop(key, None)
-        if found is None or found.version != self._store.epoch:
-            found = make()
-        elif found.error is None:
-            found.refresh()
-        self._classes[key] = found
-        room = max(2, self._budget // (40 * max(1, len(self._store.nodes))))
-        while len(self._classes) > room:
-            del self._classes[next(iter(self._classes))]
+    def _start(self) -> None:
+        self._classes: OrderedDict[int, PodClass] = OrderedDict()
+        self._layers = Layers()
+        self._own_bytes = 0
+        self._epoch = self._store.epoch
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays of all classes take."""
+        return self._own_bytes + self._layers.nbytes
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def get(self, key: int, profile: Profile, opened: Callable[[], Opening]) -> PodClass:
+        """The class of a number, current; `opened` tells what it asks if it is new."""
+        if self._epoch != self._store.epoch:
+            self._start()
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = PodClass(self._plan(profile), opened(), self._store, self._layers)
+            self._own_bytes += found.nbytes
+            self._trim()
+        else:
+            self._classes.move_to_end(key)
+            if not found.failing:
+                before = found.nbytes
+                found.refresh()
+                self._own_bytes += found.nbytes - before
         return found
+
+    def _plan(self, profile: Profile) -> Plan:
+        name = profile.scheduler_name
+        if name not in self._plans:
+            self._plans[name] = Plan(profile)
+        return self._plans[name]
+
+    def _trim(self) -> None:
+        budget = self._budget
+        if budget is None:
+            budget = max(LEAST_BUDGET, BUDGET_PER_NODE * len(self._store.nodes))
+        while len(self._classes) > 1 and self.nbytes > budget:
+            _, oldest = self._classes.popitem(last=False)
+            self._own_bytes -= oldest.nbytes
+            self._layers.release(oldest)

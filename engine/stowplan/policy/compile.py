@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GROUP = "kubescheduler.config.k8s.io"
 FIT = "NodeResourcesFit"
-_MOST_PROFILES = 200
+_MOST_PROFILES, _MOST_PROBLEMS = 200, 2000
 
 
 class PolicyError(Exception):
@@ -122,7 +122,7 @@ def examine(
         configuration = dataclasses.replace(configuration, profiles=configuration.profiles[:_MOST_PROFILES])
     # what could not be read was replaced by a default, which is not to blame for what is wrong with it
     unread = {diagnostic.span for diagnostic in diagnostics if diagnostic.code is Code.WRONG_TYPE and diagnostic.span}
-    profiles, found = _compile(configuration, plugins, compat)
+    profiles, found = _compile(configuration, plugins, compat, minor)
     return Examined(configuration, tuple(profiles), _ordered(diagnostics + [d for d in found if d.span not in unread]))
 
 
@@ -143,14 +143,16 @@ def _policy(examined: Examined) -> Policy:
     return Policy(MappingProxyType(by_name), examined.configuration, examined.diagnostics)
 
 
-def _compile(configuration: Configuration, plugins: Sequence[Declared], compat: bool) -> tuple[list[Profile], list[Diagnostic]]:
+def _compile(
+    configuration: Configuration, plugins: Sequence[Declared], compat: bool, minor: int = NEWEST
+) -> tuple[list[Profile], list[Diagnostic]]:
     diagnostics = [_left_out(extender.origin, i) for i, extender in enumerate(configuration.extenders)]
     ignored = tuple(r.name for e in configuration.extenders for r in e.managed_resources if r.ignored_by_scheduler)
     profiles = []
     for profile in configuration.profiles:
         rules = _rules(profile, plugins)
         known = plugins if rules is None else (*plugins, *rules.plugins)
-        effective, found = expand(profile, known, compat=compat)
+        effective, found = expand(profile, known, compat=compat, minor=minor)
         if rules is not None:
             found += rules.diagnostics
             effective = rules.join(effective, profile)
@@ -245,7 +247,7 @@ class _Arguments:
         self.diagnostics += found
         args, problems = finish(form)
         # upstream overwrites the names before it looks at them
-        relevant = [p for p in problems if not (ignored and p.path[0] == "ignoredResources")]
+        relevant = [p for p in problems if not (ignored and p.path[0] == "ignoredResources")][:_MOST_PROBLEMS]
         # upstream registers the validation of this plugin under a wrong name: unless the plugin runs, nobody notices
         unnoticed = config.name == FIT and FIT not in self._effective.enabled
         severity = Severity.WARNING if unnoticed else Severity.ERROR

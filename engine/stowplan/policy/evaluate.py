@@ -56,10 +56,15 @@ def ask_all(profile: Profile, pod: Pod, cluster: Cluster) -> dict[str, Any]:
     return {name: plugin.asks(pod, profile.args[name], cluster) for name, plugin in profile.plugins.items()}
 
 
-def open_pod(profile: Profile, asks: Mapping[str, Any], cluster: Cluster) -> Opening:
-    """Run PreFilter. Every plugin is asked, also after a refusal; `refusal` and `names` are those of the chain."""
+def open_pod(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, *, briefly: bool = False) -> Opening:
+    """Run PreFilter. Every plugin is asked, also after a refusal; `refusal` and `names` are those of the chain.
+
+    `briefly`: only these two are wanted, so plugins that can neither refuse a pod nor narrow the search are not asked.
+    """
     opening = Opening(dict(asks))
     for name in profile.points["preFilter"]:
+        if briefly and profile.plugins[name].refuses is None and profile.plugins[name].narrows is None:
+            continue
         plugin, ask = profile.plugins[name], asks[name]
         status = _prefilter(plugin, ask, cluster)
         opening.statuses[name] = status

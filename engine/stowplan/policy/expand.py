@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stowplan.policy.names import misspelt, project_of, replacement
-from stowplan.policy.releases import lifetime
+from stowplan.policy.releases import gate_of, lifetime, points_of
 from stowplan.profile import POINTS, PluginSet, Profile
+from stowplan.profile.versions import NEWEST
 from stowplan.text import Code, Diagnostic, Edit, Path, Severity, did_you_mean, show_path
 
 MULTI_POINT = "multiPoint"
@@ -60,13 +61,17 @@ class _Entry:
     path: Path
 
 
-def expand(profile: Profile, plugins: Sequence[Pluggable], *, compat: bool = True) -> tuple[Effective, list[Diagnostic]]:
+def expand(
+    profile: Profile, plugins: Sequence[Pluggable], *, compat: bool = True, minor: int = NEWEST
+) -> tuple[Effective, list[Diagnostic]]:
     """The effective lists of a profile, and what is wrong with them; `plugins` are all that exist, in default order.
+
+    They are those of kube-scheduler 1.`minor`; what only a feature gate gives something to do may be missing among them.
 
     A plugin that does not exist is an error, as it is to kube-scheduler. Without `compat` it is only a warning if it is likely
     to be one of another project, which the user builds in and which is left out here.
     """
-    return _Expansion(profile, plugins, compat).run()
+    return _Expansion(profile, plugins, compat, minor).run()
 
 
 def interface(point: str) -> str:
@@ -82,7 +87,8 @@ def report(profile: Profile, path: Path, code: Code, message: str, *notes: str, 
 
 
 class _Expansion:
-    def __init__(self, profile: Profile, plugins: Sequence[Pluggable], compat: bool) -> None:
+    def __init__(self, profile: Profile, plugins: Sequence[Pluggable], compat: bool, minor: int) -> None:
+        self._minor = minor
         self._profile = profile
         self._compat = compat
         self._known = {plugin.name: plugin for plugin in plugins}
@@ -97,6 +103,7 @@ class _Expansion:
         explicit = {point: self._explicit(point) for point in POINTS}
         self._check_everywhere()
         points = {point: self._spread(point, explicit[point]) for point in POINTS}
+        self._check_rivals(points["queueSort"])
         points |= {point: (name,) for point, name in _STAND_INS.items() if not points[point] and self._left_out(point)}
         self._check_structure(points)
         effective = Effective(
@@ -121,12 +128,30 @@ class _Expansion:
                 self._report(entry.path, Code.REMOVED_PLUGIN, message, "NodeVolumeLimits does its work")
 
     def _exists(self, entry: _Entry, point: str) -> bool:
+        if gate_of(entry.name) and self._is_of_release(entry.name):
+            self._gated(entry)
+            if entry.name not in self._known and MULTI_POINT not in entry.path and point not in points_of(entry.name, self._minor):
+                self._wrong_point(entry, point)
+            return entry.name in self._known
         if entry.name in self._known:
             return True
         if entry.name in REMOVED and point not in _NEVER_CHECKED_FOR_REMOVED and MULTI_POINT not in entry.path:
             return False
         self._missing(entry, point)
         return False
+
+    def _is_of_release(self, name: str) -> bool:
+        first, last = lifetime(name) or (0, -1)
+        return first <= self._minor <= last
+
+    def _gated(self, entry: _Entry) -> None:
+        """Tell, once, of a plugin that has nothing to do by default."""
+        if entry.name not in self._blamed:
+            self._blamed.add(entry.name)
+            message = f'plugin "{entry.name}" is left out of explanations and simulations'
+            note = f"it has something to do only with feature gate {gate_of(entry.name)}, which is off by default"
+            path: Path = (*entry.path, "name")
+            self._diagnostics.append(report(self._profile, path, Code.FOREIGN_PLUGIN, message, note, severity=Severity.WARNING))
 
     def _missing(self, entry: _Entry, point: str) -> None:
         """Report a plugin that does not exist; one of another project only once."""
@@ -157,6 +182,14 @@ class _Expansion:
         listed = (*self._sets[point].enabled, *self._sets[MULTI_POINT].enabled)
         return any(entry.name in self._foreign for entry in listed)
 
+    def _check_rivals(self, sorts: tuple[str, ...]) -> None:
+        """A queueSort of another project beside one that runs here: where it is built in, there are two."""
+        for index, entry in enumerate(self._sets["queueSort"].enabled):
+            if sorts and entry.name in self._foreign:
+                path, note = ("plugins", "queueSort", "enabled", index, "name"), 'write disabled: [{name: "*"}] beside it'
+                message = f"only one queue sort plugin may run: a scheduler that has {entry.name} refuses it beside {sorts[0]}"
+                self._diagnostics.append(report(self._profile, path, Code.QUEUE_SORT, message, note, severity=Severity.WARNING))
+
     def _mend(self, name: str) -> None:
         """Give the last finding the edit that corrects a misspelt name."""
         finding = self._diagnostics[-1]
@@ -173,8 +206,7 @@ class _Expansion:
             if not self._exists(entry, point):
                 continue
             if point not in self._known[entry.name].points:
-                message = f'plugin "{entry.name}" does not extend {interface(point)} plugin'
-                self._report(path, Code.WRONG_POINT, message, self._where(entry.name))
+                self._wrong_point(entry, point)
             elif entry.name in names:
                 message = f'plugin "{entry.name}" already registered as "{interface(point)}"'
                 self._report(path, Code.ENABLED_TWICE, message, *self._first(point, entry))
@@ -188,9 +220,12 @@ class _Expansion:
         span = self._profile.origin.under(*earlier.path, "name").span if self._profile.origin else None
         return [f"first enabled in line {span.line}"] if span else []
 
-    def _where(self, name: str) -> str:
-        points = [point for point in POINTS if point in self._known[name].points]
-        return f"it runs at {', '.join(points)}"
+    def _wrong_point(self, entry: _Entry, point: str) -> None:
+        message = f'plugin "{entry.name}" does not extend {interface(point)} plugin'
+        known = self._known.get(entry.name)
+        runs = points_of(entry.name, self._minor) if known is None else known.points
+        note = f"it runs at {', '.join(point for point in POINTS if point in runs)}"
+        self._report((*entry.path, "name"), Code.WRONG_POINT, message, note)
 
     def _check_everywhere(self) -> None:
         """Names in multiPoint that exist nowhere, once each; upstream stops at the first point, PreFilter."""

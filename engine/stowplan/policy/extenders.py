@@ -53,8 +53,18 @@ def concerns(extender: Extender, pod: Pod) -> bool:
 
     Limits need no look of their own: a container's request of an extended resource is its limit.
     """
+    return bool(verbs(extender)) and manages(extender, pod)
+
+
+def manages(extender: Extender, pod: Pod) -> bool:
+    """Whether the extender looks after something that the pod requests; without a list it looks after every pod."""
     managed = extender.managed_resources
-    return bool(verbs(extender)) and (not managed or any(resource.name in pod.spec.requests for resource in managed))
+    return not managed or any(resource.name in pod.spec.requests for resource in managed)
+
+
+def binder(policy: Policy, pod: Pod) -> Extender | None:
+    """The extender that binds the pod in the scheduler's place: the first that binds and that the pod concerns."""
+    return next((each for each in policy.configuration.extenders if each.bind_verb and manages(each, pod)), None)
 
 
 def left_out(policy: Policy, pods: Iterable[Pod]) -> Iterator[LeftOut]:

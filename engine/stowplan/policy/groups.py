@@ -8,22 +8,35 @@ computation over a handful of rows, whatever the number of nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.state import Mask, Numbers, Rows
+from stowplan.state import Census, CodeSource, Mask, Numbers, Rows
 
-Component = Callable[[], Numbers]
-"""Current code of every row; called anew each time, since arrays may be replaced as the store grows."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """An array over all rows as a source of codes."""
+
+    array: Numbers
+    pods_matter: bool
+
+    def current(self) -> Numbers:
+        """The array; it is patched, never replaced."""
+        return self.array
 
 
 class Groups:
     """Partition of the rows by their codes in some components."""
 
-    def __init__(self, components: Sequence[Component], acceptable: Mask) -> None:
+    def __init__(self, components: Sequence[CodeSource], acceptable: Mask) -> None:
         """`acceptable`: bool per row, whether the row-local filters pass it."""
         self._components = tuple(components)
-        self.of: Rows = np.zeros(len(acceptable), dtype=np.intp)
+        self._moving = [place for place, component in enumerate(components) if component.pods_matter]
+        self.census = Census()
+        self.of: Rows = np.broadcast_to(np.zeros(1, dtype=np.intp), acceptable.shape)
+        """group of each row; takes no memory as long as there is one group"""
         self.keys: list[tuple[int, ...]] = []
         self.weights: Numbers = np.zeros(0, dtype=np.int64)
         self.representatives: Rows = np.zeros(0, dtype=np.intp)
@@ -36,62 +49,86 @@ class Groups:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays over all rows."""
+        return self.of.nbytes if self.of.flags.writeable else 0
+
     def _partition(self, size: int) -> None:
-        code: Numbers = np.zeros(size, dtype=np.int64)
+        code: Numbers | None = None
         for component in self._components:
-            codes = component()[:size]
+            codes = component.current()[:size]
             if size == 0 or (codes == codes[0]).all():
                 continue
-            _, part = np.unique(codes, return_inverse=True)
-            _, code = np.unique(code * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        _, first = np.unique(code, return_index=True) if code.any() else (None, np.zeros(min(size, 1), dtype=np.intp))
-        self.of[:] = code
-        self.representatives = first.astype(np.intp)
+            part = _numbered(codes)
+            code = part if code is None else _numbered(code * (int(part.max()) + 1) + part)
+        first = np.zeros(min(size, 1), dtype=np.intp)
+        if code is not None:
+            self.of = code.astype(np.intp)
+            first = np.full(int(code.max()) + 1, size, dtype=np.intp)
+            np.minimum.at(first, self.of, np.arange(size))
+        self.representatives = first
         self.keys = [self._key(row) for row in first.tolist()]
         self._index = {key: number for number, key in enumerate(self.keys)}
         self.weights = np.zeros(len(self.keys), dtype=np.int64)
 
     def _key(self, row: int) -> tuple[int, ...]:
-        return tuple(int(component()[row]) for component in self._components)
+        return tuple(int(component.current()[row]) for component in self._components)
 
     def recount(self, acceptable: Mask) -> None:
         """Count the acceptable rows of each group afresh."""
-        self.weights[:] = np.bincount(self.of, weights=acceptable, minlength=len(self.keys))[: len(self.keys)]
+        self.census.version += 1
+        if len(self.keys) == 1:
+            self.weights[0] = np.count_nonzero(acceptable)
+        else:
+            self.weights[:] = np.bincount(self.of[acceptable], minlength=len(self.keys))[: len(self.keys)]
 
     def values(self, component: int) -> Numbers:
         """Code of each group in one component."""
         if self._table is None:
-            self._table = np.array(self.keys, dtype=np.int64).reshape(len(self.keys), len(self._components))
-        found: Numbers = self._table[:, component]
+            self._table = np.array(self.keys, dtype=np.int64).reshape(len(self.keys), len(self._components)).T.copy()
+        found: Numbers = self._table[component]
         return found
 
-    def update(self, rows: Rows, before: Mask, after: Mask) -> bool:
-        """Rows changed their acceptability or codes. True if scores of groups may change: a weight met zero, a group is new."""
-        codes = [component()[rows].tolist() for component in self._components]
-        keys = list(zip(*codes, strict=True)) if codes else [()] * len(rows)
+    def flip(self, row: int, now: bool) -> bool:
+        """A row began or ceased to be acceptable. True if scores of groups may change: a weight met zero."""
+        self.census.version += 1
+        group = self.of[row]
+        self.weights[group] += 1 if now else -1
+        return bool(self.weights[group] == now)
+
+    def follow(self, rows: Rows | slice, acceptable: Callable[[int], bool]) -> bool:
+        """Codes of rows may have changed. True if scores of groups may change: a weight met zero, or a group is new."""
+        if not self._moving:
+            return False
+        of, moved = self.of[rows], None
+        for place in self._moving:
+            differs = self._components[place].current()[rows] != self.values(place)[of]
+            moved = differs if moved is None else moved | differs
+        if moved is None or not moved.any():
+            return False
+        changed = moved.nonzero()[0] if isinstance(rows, slice) else np.unique(rows[moved])
         stirred = False
-        changes = zip(rows.tolist(), self.of[rows].tolist(), keys, before.tolist(), after.tolist(), strict=True)
-        for row, old, key, was, now in changes:
-            if was != now or self.keys[old] != key:
-                stirred |= self._move(row, key, was, now)
+        for row in changed.tolist():
+            stirred |= self._move(row, self._key(row), acceptable(row))
         return stirred
 
-    def _move(self, row: int, key: tuple[int, ...], was: bool, now: bool) -> bool:
+    def _move(self, row: int, key: tuple[int, ...], acceptable: bool) -> bool:
         old, new, stirred = int(self.of[row]), self._index.get(key), False
         if new is None:
             new, stirred = self._found(key, row), True
-        if was:
+        if not self.of.flags.writeable:
+            self.of = self.of.copy()
+        self.of[row] = new
+        if self.of[self.representatives[new]] != new:  # the group was empty: its last member stands in another
+            self.representatives[new] = row
+        if self.representatives[old] == row:
+            self._replace(old)
+        if acceptable:
+            self.census.version += 1
             self.weights[old] -= 1
-            stirred |= bool(self.weights[old] == 0)
-        if new != old:
-            self.of[row] = new
-            if self.of[self.representatives[new]] != new:  # the group was empty: its last member stands in another
-                self.representatives[new] = row
-            if self.representatives[old] == row:
-                self._replace(old)
-        if now:
             self.weights[new] += 1
-            stirred |= bool(self.weights[new] == 1)
+            stirred |= bool(self.weights[old] == 0 or self.weights[new] == 1)
         return stirred
 
     def _found(self, key: tuple[int, ...], row: int) -> int:
@@ -106,3 +143,14 @@ class Groups:
         members = np.flatnonzero(self.of == group)
         if len(members):
             self.representatives[group] = members[0]
+
+
+def _numbered(codes: Numbers) -> Numbers:
+    """Numbers from 0 for the distinct codes, smallest first."""
+    low, high = int(codes.min()), int(codes.max())
+    if high - low >= 4 * len(codes):
+        return np.unique(codes, return_inverse=True)[1]
+    present = np.zeros(high - low + 1, dtype=np.bool_)  # quicker than sorting
+    present[codes - low] = True
+    found: Numbers = (np.cumsum(present) - 1)[codes - low]
+    return found

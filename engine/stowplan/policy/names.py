@@ -38,7 +38,7 @@ _REPLACED = {
     "NodeResourceLimits": (20, "nothing does its work"),
     "SelectorSpread": (24, "PodTopologySpread with defaultingType System does its work"),
     "DefaultPodTopologySpread": (19, "PodTopologySpread with defaultingType System does its work"),
-    **dict.fromkeys(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), (30, "NodeVolumeLimits does its work")),
+    **dict.fromkeys(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), (31, "NodeVolumeLimits does its work")),
 }
 _STRATEGIES = {
     "NodeResourcesLeastAllocated": "LeastAllocated",

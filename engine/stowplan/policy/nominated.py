@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stowplan.objects import Pod
+from stowplan.plugins.plugin import Code
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import Refusals, Status
 from stowplan.policy.evaluate import Filtering, Opening, Scoring, filter_rows
@@ -39,6 +40,19 @@ class Attempt:
     """feasible rows with the highest total, by node name"""
     message: str | None = None
     preemption: Preemption | None = None
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        """Plugins that rejected some node or, at PreFilter, the pod; none where an error ended the attempt.
+
+        Upstream: `Diagnosis.UnschedulablePlugins`.
+        """
+        if self.opening is None:
+            return frozenset()
+        if self.opening.refusal is not None and self.opening.refusal.code is Code.ERROR:
+            return frozenset()
+        plugins = {status.plugin for status in self.infeasible.statuses if status.plugin}
+        return frozenset(plugins | set(self.opening.narrowing)) if len(self.infeasible) else frozenset()
 
 
 def with_nominated(

@@ -110,7 +110,7 @@ FIELDS: dict[str, str | tuple[str, dict[str, Any]]] = {
     "WrittenSelector.nodeSelectorTerms": "Terms of which one must match.",
     "WrittenTerm.matchExpressions": "Requirements on labels; all must hold.",
     "WrittenTerm.matchFields": "Requirements on metadata.name; all must hold.",
-    "WrittenPreference.weight": ("What a match is worth.", {"minimum": 1, "maximum": 100}),
+    "WrittenPreference.weight": "What a match is worth.",
     "WrittenPreference.preference": "The term.",
     "LabelExpression.key": "Key of the label.",
     "LabelExpression.operator": ("How the values are compared.", {"enum": list(_OPERATORS)}),

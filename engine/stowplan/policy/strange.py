@@ -10,7 +10,7 @@ from stowplan.profile.yaml_tree import at
 from stowplan.text import Code, Diagnostic, Path, Severity
 
 _PLACEHOLDER = re.compile(
-    r"@[A-Z][A-Z0-9_]*@|\$\{[A-Za-z_]\w*\}|\$\([A-Z_]+\)|^<[A-Za-z][\w -]*>$|\{\{.*\}\}|\{%.*%\}|^__\w+__$"
+    r"@[A-Z][A-Z0-9_]*@|\$\{[A-Za-z_]\w*\}|\$\([A-Z_]+\)|^<[A-Za-z][\w -]*>$|\{\{(?:(?!\{\{).)*\}\}|\{%(?:(?!\{%).)*%\}|^__\w+__$"
     r"|\b(?:REPLACE|CHANGE)_?(?:ME|WITH\w*|THIS)?\b|^(?:TODO|FIXME|XXX+)\b"
 )
 _LISTS = ("profiles", "extenders")

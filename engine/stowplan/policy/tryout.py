@@ -12,11 +12,13 @@ from stowplan.cel import CelError, Meter
 from stowplan.cel.environment import COST_LIMIT
 from stowplan.cel.kinds import Type
 from stowplan.cel.library.moments import show_duration, show_timestamp
-from stowplan.cel.values import Duration, Optional, Timestamp, TypeValue, from_key
+from stowplan.cel.meter import ExhaustedError, together
+from stowplan.cel.values import Duration, Optional, Timestamp, TypeValue, check_parts, from_key
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule.columns import bindings_of, obstacle
 from stowplan.plugins.cel_rule.compiled import Expressions
 from stowplan.plugins.cel_rule.nodeview import Scene
+from stowplan.plugins.cel_rule.rows import ROW
 from stowplan.policy.rules import compile_text
 from stowplan.profile import Profile
 from stowplan.state import Cluster, Store
@@ -58,24 +60,38 @@ class Tryout:
         if why is not None:
             return f"rows: {why}"
         cluster = Cluster(store)
-        side = self.expressions.view(pod, cluster)
-        parts = self.expressions.value.evaluate_rows(bindings_of(side, cluster), cluster.size).by_rows
+        side, total = self.expressions.view(pod, cluster), together(cluster.size)
+        parts = self.expressions.value.evaluate_rows(bindings_of(side, cluster, total), cluster.size, total).by_rows
         return f"columns, but for {'; '.join(parts)}" if parts else "columns"
 
     def run(self, store: Store, pod: Pod) -> Iterator[Tried]:
         """Its values for a pod, by name of the node; a single one if it does not depend on the node."""
         cluster = Cluster(store)
         side = self.expressions.view(pod, cluster)
+        total = together(cluster.size)
         if not self.expressions.reading.of_node:
-            yield self._tried(None, side.bindings)
+            yield self._tried(None, side.bindings, total.part(COST_LIMIT))
             return
         scene = Scene(cluster, self.expressions.reading, pod.namespace, cluster.now)
+        failure: CelError | None = None
         for place in np.argsort(store.name_ranks()).tolist():
-            yield self._tried(store.nodes[place].name, side.at(scene, place))
+            node, meter = store.nodes[place].name, total.part(COST_LIMIT)
+            if failure is not None:
+                yield Tried(node, failure, 0)
+                continue
+            tried = self._tried(node, side.at(scene, place, meter), meter)
+            try:
+                total.settle(meter, ROW)
+            except ExhaustedError as exhausted:
+                failure = exhausted.error
+            yield tried if failure is None else Tried(node, failure, meter.spent)
 
-    def _tried(self, node: str | None, bindings: Mapping[str, Any]) -> Tried:
-        meter = Meter(COST_LIMIT)
+    def _tried(self, node: str | None, bindings: Mapping[str, Any], meter: Meter) -> Tried:
         value = self.expressions.value.evaluate(bindings, meter)
+        try:
+            check_parts(value)  # values can share parts and be far too large to be shown
+        except CelError as error:
+            value = error
         return Tried(node, value, meter.spent)
 
 

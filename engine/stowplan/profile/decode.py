@@ -91,7 +91,7 @@ class _Decoder:
                 value = self._field(field, child, (*path, name))
                 if value or field.metadata != ZERO_MEANS_DEFAULT:
                     values[field.name] = value
-        if "origin" in typing.get_type_hints(cls):
+        if "origin" in typing.cast("Any", cls).__dataclass_fields__:
             values["origin"] = Origin(self._root, path)
         return cls(**{name: value for name, value in values.items() if value is not _BROKEN})
 

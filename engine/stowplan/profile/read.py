@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from stowplan.profile.decode import decode
@@ -12,9 +13,10 @@ from stowplan.profile.model import Configuration
 from stowplan.profile.rules import RULES
 from stowplan.profile.validate import PERCENT, problems
 from stowplan.profile.versions import KUBERNETES, LAST_POLICY, NEWEST, POLICY, STOWPLAN, is_old, is_served, last_served
-from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain, parse
-from stowplan.text import Code, Diagnostic, Severity, Source, did_you_mean, has_errors
+from stowplan.profile.yaml_tree import Items, Leaf, Origin, Table, Tree, from_plain
+from stowplan.text import Code, Diagnostic, Severity, Source, closest, did_you_mean, has_errors
 
+_MOST_PROBLEMS = 2000
 _JITTER = 1.2  # client-go's JitterFactor, looked at when the elector is built
 _PLACEHOLDER = re.compile(r"@\w+@|\$\{?\w+\}?|<[\w-]+>|\{\{.*\}\}|REPLACE|CHANGE_?ME|TODO")
 
@@ -33,6 +35,8 @@ def read(
     tree: Tree | None
     diagnostics: list[Diagnostic]
     if isinstance(source, Source):
+        from stowplan.profile.yaml_reader import parse  # noqa: PLC0415 - the default configuration needs no YAML
+
         tree, diagnostics = parse(source)
     elif isinstance(source, Table):
         tree, diagnostics = source, []
@@ -53,7 +57,7 @@ def read(
     diagnostics += refused + [_explained(finding) for finding in found]
     # what could not be read was replaced by a default, which is not to blame for what is wrong with it
     unread = {finding.span for finding in found if finding.code is Code.WRONG_TYPE and finding.span}
-    invalid = [Origin(tree).problem(problem) for problem in problems(configuration)]
+    invalid = [Origin(tree).problem(problem) for problem in islice(problems(configuration), _MOST_PROBLEMS)]
     diagnostics += [finding for finding in invalid if finding.span not in unread]
     if not has_errors(found):
         diagnostics += _hints(configuration, Origin(tree))
@@ -92,7 +96,9 @@ def _wrong_object(tree: Tree, compat: bool, minor: int) -> list[Diagnostic]:
     message = f'no kind "{kind}" is registered for version "{version}"'
     known_kind = kind in (KUBERNETES[1], STOWPLAN[1])
     place = origin.under("apiVersion" if known_kind else "kind")
-    return [place.diagnostic(Code.UNKNOWN_KIND, message, Severity.ERROR, *_remedies(version, kind))]
+    finding = place.diagnostic(Code.UNKNOWN_KIND, message, Severity.ERROR, *_remedies(version, kind))
+    meant = None if known_kind or kind == POLICY[1] else closest(kind, (KUBERNETES[1], STOWPLAN[1]))
+    return [dataclasses.replace(finding, edits=place.writing(meant)) if meant else finding]
 
 
 def _remedies(version: str, kind: str) -> list[str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from stowplan.profile.versions import GROUP, KUBERNETES, POLICY, STOWPLAN
-from stowplan.profile.yaml_tree import Items, Leaf, Table, Tree, parse
+from stowplan.profile.yaml_reader import parse
+from stowplan.profile.yaml_tree import Items, Leaf, Table, Tree
 from stowplan.text import Code, Diagnostic, Path, Severity, Source, Span, show_path
 
 _MARKER = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
@@ -23,8 +24,11 @@ _KINDS = (KUBERNETES[1], STOWPLAN[1])
 _LIKE = re.compile(rf"(?m)^\s*[\"']?kind[\"']?\s*:\s*[\"']?(?:{'|'.join(_KINDS)}|{POLICY[1]})\b")
 _MENTIONED = re.compile(rf"{'|'.join(_KINDS)}|{re.escape(GROUP)}/|\\b{POLICY[1]}\\b")
 _KIND = re.compile(r"(?m)^kind:[ \t]*[\"']?([\w.-]+)")
-_NAME = re.compile(r"(?m)^metadata:[^\n]*(?:\n[ \t]+[^\n]*)*?[\n{,][ \t]*name:[ \t]*[\"']?([\w.-]+)")
+_METADATA = re.compile(r"(?m)^metadata:[^\n]*")
+_NAME = re.compile(r"(?:^|[{,])[ \t]*name:[ \t]*[\"']?([\w.-]+)")
 _MOST, _MOST_OTHERS = 100, 20
+_MOST_LINES = 200
+"""lines of metadata in which a name is looked for"""
 _TEXTS = ("data[", "data.", "stringData")
 """where ConfigMaps and Secrets hold files"""
 
@@ -182,12 +186,34 @@ def _head(tree: Table) -> Span | None:
 
 def _other(source: Source, part: _Part, text: str) -> Diagnostic:
     """Names a document that is something else; it need not even be YAML, so it is not read."""
-    kind, name = _KIND.search(text), _NAME.search(text)
-    title = " ".join(match[1] for match in (kind, name) if match) or "an object without a kind"
+    kind = _KIND.search(text)
+    title = " ".join(part for part in (kind[1] if kind else "", _name(text)) if part) or "an object without a kind"
     start = part.start + (kind.start() if kind else len(text) - len(text.lstrip()))
     span = Span(source, start, start + (4 if kind else 1))
     message = f"document {part.number + 1} is not a scheduler configuration: {title}"
     return Diagnostic(Code.OTHER_OBJECT, Severity.INFO, message, span)
+
+
+def _name(text: str) -> str:
+    """The name in the metadata of an object, "" if it has none; the first line there tells how far its fields are indented."""
+    metadata = _METADATA.search(text)
+    if metadata is None:
+        return ""
+    inline = _NAME.search(text, metadata.start() + len("metadata:"), metadata.end())
+    if inline is not None:
+        return inline[1]
+    indent = None
+    for line in text[metadata.end() :].split("\n", _MOST_LINES)[1:_MOST_LINES]:
+        gap = len(line) - len(line.lstrip(" \t"))
+        if not line.strip():
+            continue
+        if not gap:
+            break
+        indent = indent or gap
+        field = _NAME.match(line) if gap == indent else None
+        if field is not None:
+            return field[1]
+    return ""
 
 
 def _told(found: list[Found], documents: int, source: Source) -> list[Diagnostic]:

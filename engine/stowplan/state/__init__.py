@@ -1,6 +1,7 @@
 """The cluster as self-maintaining columns."""
 
-from stowplan.state.allocation import Shares, quotient, shares
+from stowplan.state.allocation import OddShares, Shares, quotient, shares
+from stowplan.state.amounts import Amount
 from stowplan.state.areas import Area, Areas
 from stowplan.state.binding import Bound, Delayed, Plan, plan, used_by_class
 from stowplan.state.catalogue import (
@@ -28,10 +29,11 @@ from stowplan.state.catalogue import (
     domain_of,
     label,
 )
+from stowplan.state.changelog import ChangeLog
 from stowplan.state.changes import Changes, Supposition
-from stowplan.state.cluster import Cluster, Watch
+from stowplan.state.cluster import Census, Cluster, CodeSource, Watch
 from stowplan.state.collector import collector_off
-from stowplan.state.columns import Amount, Coded, Column, Mask, Numbers, Reach, Rows
+from stowplan.state.columns import Coded, Column, Mask, Numbers, Reach, Rows
 from stowplan.state.counters import Among, Count, Domains
 from stowplan.state.crowd import Crowd
 from stowplan.state.feasible import IGNORED, Feasible
@@ -75,9 +77,12 @@ __all__ = [
     "Areas",
     "Bound",
     "CSIVolumes",
+    "Census",
+    "ChangeLog",
     "Changes",
     "Claims",
     "Cluster",
+    "CodeSource",
     "Coded",
     "Column",
     "Count",
@@ -91,6 +96,7 @@ __all__ = [
     "Mask",
     "Matching",
     "Numbers",
+    "OddShares",
     "Plan",
     "PodTest",
     "Question",

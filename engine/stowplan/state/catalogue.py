@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mounts
+from stowplan.state.amounts import Amount, AmountStorage, SumStorage
 from stowplan.state.areas import Areas, AreaStorage
-from stowplan.state.columns import Amount, AmountStorage, Coded, CodedStorage, Column, Reach, SetStorage, SumStorage
+from stowplan.state.columns import Coded, CodedStorage, Column, Reach, SetStorage
 from stowplan.state.crowd import Crowd, CrowdStorage
 from stowplan.state.images import Images, ImageStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable

@@ -21,50 +21,61 @@ F = TypeVar("F", bound=OtherFact)
 class Versioned(Protocol):
     """Something whose answers change when its version does."""
 
-    version: int
+    @property
+    def version(self) -> int: ...
 
 
 class CodeSource(Protocol):
-    """A column that tells rows apart: equal codes, equal answers."""
+    """A column that tells rows apart: equal codes, equal answers. `pods_matter`: pods that come and go change codes."""
+
+    @property
+    def pods_matter(self) -> bool: ...
 
     def current(self) -> Numbers:
         """Code of every row of the store, as it stands."""
 
 
-class Watch:
-    """What plugins that look beyond a row have touched: what tells rows apart for them, and what may change their answers."""
+class Census:
+    """Grows with every change of the numbers of rows that groups of rows stand for."""
+
+    __slots__ = ("version",)
 
     def __init__(self) -> None:
-        self.codes: dict[CodeSource, None] = {}
-        """everything ever touched that tells rows apart, in order of appearance"""
+        self.version = 0
+
+
+class Watch:
+    """What one answer that looks beyond a row has touched: what tells rows apart for it, and what may change it."""
+
+    __slots__ = ("_census", "_seen", "codes")
+
+    def __init__(self, codes: dict[CodeSource, None], census: Versioned) -> None:
+        """`codes` collects everything ever touched that tells rows apart, in order of appearance; watches may share it."""
+        self.codes, self._census = codes, census
         self._seen: dict[Versioned, int] = {}
-        self._counted = False
-        self._moved = False
 
     def restart(self) -> None:
-        """Answers are about to be computed afresh."""
+        """The answer is about to be computed afresh."""
         self._seen.clear()
-        self._counted = self._moved = False
 
     def depends(self, thing: Versioned) -> None:
-        """The answers depend on this thing as it is now."""
+        """The answer depends on this thing as it is now."""
         self._seen[thing] = thing.version
 
     def tells_apart(self, source: CodeSource) -> None:
-        """The answers differ between rows of different codes."""
+        """The answer differs between rows of different codes."""
         self.codes.setdefault(source)
 
     def counts_rows(self) -> None:
-        """The answers depend on the number of feasible rows."""
-        self._counted = True
-
-    def rows_changed(self) -> None:
-        """The number of feasible rows has changed."""
-        self._moved = True
+        """The answer depends on the number of feasible rows."""
+        self.depends(self._census)
 
     def stale(self) -> bool:
-        """Whether anything that the answers depend on has changed since."""
-        return (self._counted and self._moved) or any(thing.version != version for thing, version in self._seen.items())
+        """Whether anything that the answer depends on has changed since."""
+        for thing, version in self._seen.items():  # noqa: SIM110 - a generator would cost more than the comparison
+            if thing.version != version:
+                return True
+        return False
 
 
 class Cluster:
@@ -114,6 +125,10 @@ class Cluster:
     def gather(self, array: NDArray[G]) -> NDArray[G]:
         """The asked rows of an array over all rows; may share memory with it."""
         return array[self._asked]
+
+    def gather_columns(self, matrix: NDArray[G]) -> NDArray[G]:
+        """The asked rows of a matrix with a column for each row of the store; may share memory with it."""
+        return matrix[:, self._asked] if isinstance(self._asked, slice) else matrix.take(self._asked, axis=1)
 
     def supposed(self) -> list[tuple[int, Pod, int]]:
         """(place among the asked rows, pod, +1 or -1) of every supposition."""

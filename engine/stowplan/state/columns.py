@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.objects import Amounts, Node, OtherFact, Pod, Requirement
+from stowplan.objects import Node, OtherFact, Pod, Requirement
 
 if TYPE_CHECKING:
     from stowplan.state.cluster import Cluster
@@ -28,7 +28,6 @@ Rows = NDArray[np.intp]
 V = TypeVar("V")
 T = TypeVar("T", bound=Hashable)
 G = TypeVar("G", bound=np.generic)
-_BEYOND = 1 << 63
 
 
 class Reach(enum.Enum):
@@ -85,11 +84,6 @@ def widened(array: NDArray[G], capacity: int) -> NDArray[G]:
     wider = np.zeros(capacity, dtype=array.dtype)
     wider[: len(array)] = array
     return wider
-
-
-def int64(number: int) -> int:
-    """A sum as int64 holds it: one beyond its ends wraps around, as in Go, so that taking away undoes adding."""
-    return number if -_BEYOND <= number < _BEYOND else (number + _BEYOND) % (2 * _BEYOND) - _BEYOND
 
 
 class Coded(Generic[T]):
@@ -188,165 +182,6 @@ class CodedStorage(CodedBase[T]):
 
     def set_node(self, row: int, node: Node) -> None:
         self.codes[row] = self.code(self._derive(node))
-
-
-class Amount:
-    """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
-
-    __slots__ = ("_arrays", "_cluster", "_derive", "_gathered", "_matrices", "_storage")
-
-    def __init__(
-        self, storage: AmountStorage | SumStorage, cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None
-    ) -> None:
-        """`derive`: what a pod adds, for sums over pods."""
-        self._arrays: Mapping[str, Numbers] = storage.arrays
-        self._storage, self._cluster, self._derive = storage, cluster, derive
-        self._gathered: dict[str, Numbers] = {}
-        self._matrices: dict[tuple[str, ...], Numbers] = {}
-
-    def plain(self, resource: str) -> bool:
-        """Whether every node has some of the resource and none so much that hundredths of it leave int64."""
-        return isinstance(self._storage, AmountStorage) and self._storage.plain(resource)
-
-    def matrix(self, names: tuple[str, ...]) -> Numbers:
-        """Amounts of several resources, resources x asked rows; not to be written to."""
-        found = self._matrices.get(names)
-        if found is None:
-            found = self._matrices[names] = np.empty((len(names), self._cluster.size), dtype=np.int64)
-            for place, name in enumerate(names):
-                found[place] = self[name]
-        return found
-
-    def __getitem__(self, resource: str) -> Numbers:
-        found = self._gathered.get(resource)
-        if found is None:
-            found = self._gathered[resource] = self._gather(resource)
-        return found
-
-    def apart(self, resource: str) -> Numbers:
-        """The amounts as something that tells rows apart, for answers that reach beyond the row."""
-        if self._cluster.watch is not None:
-            self._cluster.watch.tells_apart(AmountSource(self._storage, resource))
-        return self[resource]
-
-    @property
-    def names(self) -> list[str]:
-        """Resources that some node has or some pod asked for, sorted."""
-        return sorted(self._arrays)
-
-    def _gather(self, resource: str) -> Numbers:
-        array = self._arrays.get(resource)
-        gathered = np.zeros(self._cluster.size, dtype=np.int64) if array is None else self._cluster.gather(array)
-        derive, changes = self._derive, self._cluster.changes
-        if derive is None or changes is None:
-            return gathered
-        return gathered + changes.weigh((derive, resource), lambda pod: derive(pod).get(resource))
-
-
-@dataclass(frozen=True, slots=True)
-class AmountSource:
-    """One resource of a column of amounts, over all rows."""
-
-    storage: AmountStorage | SumStorage
-    resource: str
-
-    def current(self) -> Numbers:
-        """The amount of every row, as it stands."""
-        found = self.storage.arrays.get(self.resource)
-        return np.zeros(self.storage.capacity, dtype=np.int64) if found is None else found
-
-
-PLAIN = 1 << 56
-"""Amounts below this stay within int64 when multiplied by 100."""
-
-
-class AmountStorage(Storage[Amount]):
-    """Amounts of the node itself, one int64 array a resource."""
-
-    def __init__(self, store: Store, derive: Callable[[Node], Amounts]) -> None:
-        self._derive = derive
-        self._store = store
-        self._plain: dict[str, bool] = {}
-        self.capacity = store.capacity
-        self.arrays: dict[str, Numbers] = {}
-        for row, node in enumerate(store.nodes):
-            self._write(row, derive(node))
-
-    def _write(self, row: int, amounts: Amounts) -> None:
-        for name, amount in amounts.items():
-            array = self.arrays.get(name)
-            if array is None:
-                array = self.arrays[name] = np.zeros(self.capacity, dtype=np.int64)
-            array[row] = amount
-
-    def grow(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
-
-    def set_node(self, row: int, node: Node) -> None:
-        self._plain.clear()
-        for array in self.arrays.values():
-            array[row] = 0
-        self._write(row, self._derive(node))
-
-    def move(self, source: int, target: int) -> None:
-        self._plain.clear()
-        for array in self.arrays.values():
-            array[target] = array[source]
-
-    def plain(self, resource: str) -> bool:
-        """Whether every node has some of the resource and none so much that hundredths of it leave int64."""
-        found = self._plain.get(resource)
-        if found is None:
-            array = self.arrays.get(resource, np.zeros(self.capacity, dtype=np.int64))[: len(self._store.nodes)]
-            found = self._plain[resource] = bool(((array > 0) & (array < PLAIN)).all())
-        return found
-
-    def view(self, cluster: Cluster) -> Amount:
-        return Amount(self, cluster)
-
-
-class SumStorage(Storage[Amount]):
-    """Sum over the pods of a node, one int64 array a resource."""
-
-    pods_matter = True
-
-    def __init__(self, store: Store, derive: Callable[[Pod], Amounts]) -> None:
-        self._derive = derive
-        self.capacity = store.capacity
-        self.arrays: dict[str, Numbers] = {}
-        totals: dict[str, list[int]] = {}
-        for row, pods in enumerate(store.seats):
-            for pod in pods.values():
-                for name, amount in derive(pod).items():
-                    total = totals.get(name)
-                    if total is None:
-                        total = totals[name] = [0] * self.capacity
-                    total[row] += amount
-        for name, total in totals.items():
-            try:
-                self.arrays[name] = np.array(total, dtype=np.int64)
-            except OverflowError:
-                self.arrays[name] = np.array([int64(amount) for amount in total], dtype=np.int64)
-
-    def grow(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.arrays = {name: widened(array, capacity) for name, array in self.arrays.items()}
-
-    def move(self, source: int, target: int) -> None:
-        for array in self.arrays.values():
-            array[target] = array[source]
-            array[source] = 0
-
-    def count_pod(self, row: int, pod: Pod, sign: int) -> None:
-        for name, amount in self._derive(pod).items():
-            array = self.arrays.get(name)
-            if array is None:
-                array = self.arrays[name] = np.zeros(self.capacity, dtype=np.int64)
-            array[row] = int64(int(array[row]) + sign * amount)
-
-    def view(self, cluster: Cluster) -> Amount:
-        return Amount(self, cluster, self._derive)
 
 
 class SetStorage(CodedBase[frozenset[T]]):

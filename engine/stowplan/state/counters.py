@@ -29,6 +29,8 @@ class Among(Protocol):
 class Counter(ABC):
     """Number of pods per row of the store, by a rule of the subclass."""
 
+    pods_matter = True
+
     def __init__(self, store: Store) -> None:
         self.store = store
         self.counts: Numbers = np.zeros(store.capacity, dtype=np.int64)
@@ -66,6 +68,8 @@ class Counter(ABC):
 
 class DomainTable:
     """Sums of a counter by topology domain."""
+
+    pods_matter = True
 
     def __init__(self, counter: Counter, key: str, among: Among | None) -> None:
         self._counter, self.key, self._among = counter, key, among

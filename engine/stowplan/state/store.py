@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from stowplan.objects import Fact, Node, OtherFact, Pod
+from stowplan.state.changelog import ChangeLog
 from stowplan.state.columns import Column, Numbers, Storage
 
 V = TypeVar("V")
@@ -50,13 +51,13 @@ class Store:
         """Grows when one of `facts`, which asks are made from, changes."""
         self.now = 0.0
         """Epoch seconds at which decisions are thought to be made; `set_now` changes it."""
-        self.log: list[int] = []
+        self.log = ChangeLog()
         """Rows whose pods, or facts about them that are not the node's, changed, in order; readers remember their place."""
         self._places: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[OtherFact, OtherFact | None]]] = {}
         self._columns: dict[Column[Any], Storage[Any]] = {}
         self._pod_columns: list[Storage[Any]] = []
-        self._ranks: tuple[int, Numbers] = (-1, np.zeros(0, dtype=np.int64))
+        self._ranks: tuple[int, Numbers, bool] = (-1, np.zeros(0, dtype=np.int64), True)
 
     # Columns
 
@@ -75,8 +76,13 @@ class Store:
             order = sorted(range(len(self.nodes)), key=lambda row: self.nodes[row].name)
             ranks = np.empty(len(order), dtype=np.int64)
             ranks[order] = np.arange(len(order))
-            self._ranks = (self.epoch, ranks)
+            self._ranks = (self.epoch, ranks, bool((ranks[1:] > ranks[:-1]).all()))
         return self._ranks[1]
+
+    def named_in_order(self) -> bool:
+        """Whether rows are in the order of their nodes' names."""
+        self.name_ranks()
+        return self._ranks[2]
 
     # Facts
 
@@ -232,6 +238,14 @@ class Store:
         seats = self.seats[row] | {pod.key: pod}
         self.seats[row] = {key: seats[key] for key in seat.order}
         self._count(row, pod, 1)
+
+    def pod(self, key: str) -> Pod | None:
+        """The pod of this key, waiting or on a node."""
+        name = self._places.get(key)
+        if name is None:
+            return self.pending.get(key)
+        row = self.row_of.get(name)
+        return (self.strays[name] if row is None else self.seats[row]).get(key)
 
     def place_of(self, key: str) -> str | None:
         """Name of the node a pod sits on, existing or not."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from stowplan.text.diagnostic import Code
-from stowplan.text.near import did_you_mean
+from stowplan.text.near import closest
 
 Path: TypeAlias = tuple[str | int, ...]
 """The way to a value: field names and list positions."""
@@ -72,6 +72,8 @@ class Problem:
     value: Any = None
     notes: tuple[str, ...] = ()
     """remedies, for people; upstream has none"""
+    meant: str = ""
+    """the text to write there instead, if hardly anything else can have been meant"""
 
     @property
     def message(self) -> str:
@@ -88,12 +90,13 @@ class Problem:
 
     def under(self, *parent: str | int) -> Problem:
         """The same problem seen from an enclosing value."""
-        return Problem((*parent, *self.path), self.kind, self.detail, self.value, self.notes)
+        return Problem((*parent, *self.path), self.kind, self.detail, self.value, self.notes, self.meant)
 
 
 def unsupported(path: Path, value: str, supported: Iterable[str]) -> Problem:
     """A value that is none of those there are, with the one that was meant if one is close."""
     choices = tuple(supported)
     listed = ", ".join(f'"{choice}"' for choice in choices)
-    meant = did_you_mean(value, choices) if value else None
-    return Problem(path, Kind.UNSUPPORTED, f"supported values: {listed}", value, (meant,) if meant else ())
+    meant = closest(value, choices) if value else None
+    notes = (f'did you mean "{meant}"?',) if meant else ()
+    return Problem(path, Kind.UNSUPPORTED, f"supported values: {listed}", value, notes, meant or "")

@@ -176,6 +176,7 @@ BAD_ARGS = [
             "bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
             "shape[0].score: Invalid value: 11: not in valid range [0, 10]",
             "shape[1].utilization: Invalid value: 20: values must be sorted in increasing order",
+            "shape[2].utilization: Invalid value: 10: values must be sorted in increasing order",
             "shape[3].utilization: Invalid value: 101: not in valid range [0, 100]",
         ],
     ),

@@ -121,6 +121,20 @@ MEGABYTE = {
     "config maps": "apiVersion: v1\nkind: ConfigMap\ndata:\n"
     + "".join(f"  k{i}: |\n    {HEAD.strip().replace(chr(10), chr(10) + '    ')}\n" for i in range(8_000)),
     "braces": "{{ a }}\n" * 130_000,
+    "metadata without a name": f"{HEAD}---\nkind: Pod\nmetadata:\n  labels:\n" + "    a: b\n" * 110_000,
+    "indented blanks": f"{HEAD}---\nkind: Pod\nmetadata:\n" + "          \n" * 95_000,
+    "half a placeholder": f'{HEAD}x: "{"{{" * 500_000}"',
+    "a key twice": HEAD + "parallelism: 1\n" * 70_000,
+    "constraints": f"{HEAD}profiles:\n- pluginConfig:\n  - name: PodTopologySpread\n    args:\n      defaultConstraints:\n"
+    + "      - {maxSkew: 0}\n" * 19_000,
+    "operators": f"{HEAD}profiles:\n- pluginConfig:\n  - name: NodeAffinity\n    args: {{addedAffinity: {{"
+    "requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: ["
+    + "{matchExpressions: [{key: a, operator: x}]}," * 10_000
+    + "]}}}\n",
+    "resources": f"{HEAD}extenders:\n- managedResources:\n" + "  - {name: a b}\n" * 14_000,
+    "nothing but zeros": HEAD + "\x00" * 1_000_000,
+    "returns": HEAD + "\r" * 1_000_000,
+    "objects in objects": '{"a":' * 200_000,
     "old": HEAD.replace("/v1", "/v1beta1")
     + "profiles:\n- plugins:\n    score:\n      enabled:\n"
     + "      - name: NodeLabel\n" * 40_000,
@@ -134,6 +148,16 @@ def test_a_megabyte_takes_two_seconds_at_most(name):
     checked = check(source, Options())
     show([Subject("f.yaml", checked.diagnostics)], "full")
     assert time.process_time() - before < 2
+
+
+@pytest.mark.parametrize("lines", ["    a: b\n" * 40, "          \n" * 40])
+def test_a_document_without_a_name_is_passed_over_quickly(lines):
+    before = time.process_time()
+    found = check(
+        Source("f.yaml", f"{HEAD}---\nkind: Pod\nmetadata:\n  generateName: x-\n  labels:\n{lines}"), Options()
+    ).diagnostics
+    assert "document 2 is not a scheduler configuration: Pod" in [finding.message for finding in found]
+    assert time.process_time() - before < 1
 
 
 def test_aliases_that_multiply_are_refused():

@@ -64,3 +64,25 @@ def test_what_cannot_be_read_is_refused(tmp_path):
         with pytest.raises(PolicyError) as raised:
             read_policy(str(path))
         assert [finding.code for finding in raised.value.diagnostics] == [Code.UNREADABLE]
+
+
+def test_a_plugin_behind_a_feature_gate_is_left_out_where_it_runs(tmp_path):
+    gated = HEAD + "profiles:\n- plugins:\n    permit:\n      enabled: [{name: GangScheduling}]\n"
+    policy = of(tmp_path, gated)
+    assert codes(policy) == [Code.FOREIGN_PLUGIN]
+    assert policy.profiles["default-scheduler"].points["permit"] == ()
+    with pytest.raises(PolicyError) as raised:
+        of(tmp_path, gated.replace("permit", "filter"))
+    assert [finding.code for finding in raised.value.diagnostics if finding.is_error] == [Code.WRONG_POINT]
+
+
+def test_a_key_twice_is_refused_as_by_kube_scheduler(tmp_path):
+    with pytest.raises(PolicyError) as raised:
+        of(tmp_path, HEAD + "parallelism: 3\nparallelism: 4\n")
+    assert [finding.code for finding in raised.value.diagnostics] == [Code.DUPLICATE_KEY]
+
+
+def test_a_name_that_is_ignored_is_told(tmp_path):
+    text = HEAD + "profiles:\n- plugins:\n    score:\n      disabled: [{name: NodeResourceFit}]\n"
+    text += "  pluginConfig:\n  - name: NodeResourceFit\n"
+    assert codes(of(tmp_path, text)) == [Code.MISSPELT, Code.MISSPELT]

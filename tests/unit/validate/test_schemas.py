@@ -3,10 +3,12 @@
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from stowplan.policy.compile import examine
 from stowplan.policy.releases import plugins_of
@@ -14,6 +16,7 @@ from stowplan.policy.schema_texts import FIELDS
 from stowplan.policy.schemas import DRAFTS, KINDS, schema
 
 ROOT = Path(__file__).parents[3]
+PROFILES = ROOT / "profiles"
 GOLDENS = ROOT / "tests" / "goldens" / "configs.jsonl.gz"
 VALIDATORS = {"2020-12": jsonschema.Draft202012Validator, "07": jsonschema.Draft7Validator}
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -117,3 +120,15 @@ def test_only_a_policy_has_rules():
     body = {"profiles": [{"rules": [{"name": "a", "filter": "true"}], "variables": [{"name": "b", "expression": "1"}]}]}
     assert validator("SchedulerPolicy").is_valid(policy | body)
     assert not validator("SchedulerPolicy").is_valid(policy | {"profiles": [{"rules": [{"nome": "a"}]}]})
+
+
+SAMPLES = [path for path in sorted(PROFILES.glob("*.yaml")) if not path.name.endswith(".stowtest.yaml")]
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_sample_profiles_name_their_schema_and_keep_it(path):
+    content = path.read_text()
+    named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", content)
+    assert named
+    checker = jsonschema.Draft7Validator(json.loads((path.parent / named[1]).read_text()))
+    assert list(checker.iter_errors(yaml.safe_load(content))) == []

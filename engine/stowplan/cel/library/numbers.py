@@ -119,7 +119,7 @@ ORDER = (
     *_order(">=", lambda sign: sign >= 0),
 )
 EQUALITY = (
-    declare("_==_(A, A) -> bool", equal, "equality; numbers by value, other types are never equal", array=arrays.same),
-    declare("_!=_(A, A) -> bool", lambda a, b: not equal(a, b), "inequality", array=arrays.different),
+    declare("_==_(A, A) -> bool", equal, "equality; numbers by value, other types are never equal", array=arrays.same, grows=1),
+    declare("_!=_(A, A) -> bool", lambda a, b: not equal(a, b), "inequality", array=arrays.different, grows=1),
 )
 OPERATORS = (*ARITHMETIC, *ORDER, *EQUALITY)

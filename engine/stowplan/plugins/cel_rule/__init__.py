@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.cel import CelError
+from stowplan.cel import CelError, Program
 from stowplan.cel.column import Column
+from stowplan.cel.meter import ExhaustedError, together
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule.columns import bindings_of, suits
-from stowplan.plugins.cel_rule.compiled import Ask, Expressions
+from stowplan.plugins.cel_rule.compiled import Ask, Expressions, PodSide, Texts
 from stowplan.plugins.cel_rule.rows import SOME, Judge, answers
 from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, MAX_SCORE, Normalise, Plugin, Reason, Rejections
 from stowplan.state import Cluster, Feasible, Mask, Numbers
@@ -96,7 +97,7 @@ def _asks(expressions: Expressions, pod: Pod, _: object, cluster: Cluster) -> As
     side = expressions.view(pod, cluster)
     failure = None
     if expressions.when is not None:
-        applies = expressions.when.evaluate(side.bindings)
+        applies = _applies(expressions.when, side)
         if isinstance(applies, CelError):
             failure = f"when: {applies.message}"
         elif applies is not True:
@@ -104,15 +105,51 @@ def _asks(expressions: Expressions, pod: Pod, _: object, cluster: Cluster) -> As
     return Ask(expressions.name, side.key(), failure, side)
 
 
+def _applies(when: Program, side: PodSide) -> Any:
+    try:
+        return when.evaluate(side.bindings, side.meter)
+    except ExhaustedError as exhausted:
+        return exhausted.error
+
+
+def _failure(ask: Ask) -> str | None:
+    """Why a rule has no value for a pod on any node."""
+    return ask.failure or (None if ask.side is None else ask.side.exhausted)
+
+
+def _remember(ask: Ask, exhausted: ExhaustedError) -> str:
+    """A rule that needs too much for all nodes has no value on some of them either: answers must not depend on who else asks."""
+    assert ask.side is not None
+    ask.side.exhausted = exhausted.error.message
+    return exhausted.error.message
+
+
+def _column(expressions: Expressions, side: PodSide, cluster: Cluster) -> Column:
+    """The values of all rows; ExhaustedError where they take too much work."""
+    total = together(cluster.size)
+    column = expressions.value.evaluate_rows(bindings_of(side, cluster, total), cluster.size, total).column
+    if total.exhausted:
+        raise ExhaustedError(total.limit)
+    return column
+
+
 def _rejects(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Cluster) -> Rejections:
-    expressions, conduct = rule.expressions, rule.conduct
     if not cluster.size:
         return {}
-    if ask.failure is not None:
-        return {_failed(expressions, conduct, ask.failure): np.full(cluster.size, conduct.fails_closed)}
+    failure = _failure(ask)
+    if failure is None:
+        try:
+            return _judged(rule, judge, ask, cluster)
+        except ExhaustedError as exhausted:
+            failure = _remember(ask, exhausted)
+    return {_failed(rule.expressions, rule.conduct, failure): np.full(cluster.size, rule.conduct.fails_closed)}
+
+
+def _judged(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Cluster) -> Rejections:
+    expressions, conduct = rule.expressions, rule.conduct
     assert ask.side is not None
     if judge.func is _verdict and _in_columns(expressions, cluster):
-        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
+        column = _column(expressions, ask.side, cluster)
         if column.kind == "bool":
             refused = ~column.data if column.failures is None else ~column.data & ~column.failures.mask
             found = _refusing(rule, judge, ask, cluster, refused)
@@ -182,7 +219,7 @@ def _texts(numbers: dict[Reason | None, int]) -> list[tuple[Reason, int]]:
     return [(reason, number) for number, reason in found.items()]
 
 
-def _verdict(expressions: Expressions, conduct: Conduct, value: Any, bindings: Mapping[str, Any]) -> Reason | None:
+def _verdict(expressions: Expressions, conduct: Conduct, value: Any, bindings: Mapping[str, Any], texts: Texts) -> Reason | None:
     """Why a node is rejected for which the filter has this value; None if it is not."""
     if value is True:
         return None
@@ -190,13 +227,13 @@ def _verdict(expressions: Expressions, conduct: Conduct, value: Any, bindings: M
         return _failed(expressions, conduct, value.message) if conduct.fails_closed else None
     if value is not False:
         return _failed(expressions, conduct, "the filter is neither true nor false") if conduct.fails_closed else None
-    text = None if expressions.message is None else expressions.message.evaluate(bindings)
+    text = None if expressions.message is None else texts.say(expressions.message, bindings)
     return Reason(printable(text) if isinstance(text, str) and text.strip() else conduct.message, conduct.final)
 
 
-def _unscored(expressions: Expressions, conduct: Conduct, value: Any, _: Mapping[str, Any]) -> Reason | None:
+def _unscored(expressions: Expressions, conduct: Conduct, value: Any, *_: Any) -> Reason | None:
     """Why a node is rejected that has no score."""
-    if _point(conduct.unit, value, _) is not None:
+    if _point(conduct.unit, value) is not None:
         return None
     return _failed(expressions, conduct, value.message if isinstance(value, CelError) else NO_SCORE)
 
@@ -210,7 +247,7 @@ def _failed(expressions: Expressions, conduct: Conduct, why: str) -> Reason:
     return Reason(f"rule {expressions.name} failed: {printable(why)}", conduct.final)
 
 
-def _point(unit: int, value: Any, _: Mapping[str, Any]) -> int | None:
+def _point(unit: int, value: Any, *_: Any) -> int | None:
     """A score in steps of the unit; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > MOST:
         return None
@@ -227,14 +264,18 @@ def _steps(column: Column, unit: int) -> Numbers:
 
 
 def _scores(expressions: Expressions, unit: int, judge: Judge, ask: Ask, cluster: Cluster, _: Feasible) -> Numbers | None:
-    if ask.failure is not None or not cluster.size:
+    if _failure(ask) is not None or not cluster.size:
         return np.zeros(cluster.size, dtype=np.int64)
     assert ask.side is not None
-    if _in_columns(expressions, cluster):
-        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
-        if column.kind in NUMBERS:
-            return _steps(column, unit)
-    points, of = answers(expressions.value, judge, ask.side, cluster)
+    try:
+        if _in_columns(expressions, cluster):
+            column = _column(expressions, ask.side, cluster)
+            if column.kind in NUMBERS:
+                return _steps(column, unit)
+        points, of = answers(expressions.value, judge, ask.side, cluster)
+    except ExhaustedError as exhausted:
+        _remember(ask, exhausted)
+        return np.zeros(cluster.size, dtype=np.int64)
     return np.array([point or 0 for point in points], dtype=np.int64)[of]
 
 
@@ -246,11 +287,19 @@ def errors(plugin: Plugin, ask: Ask, cluster: Cluster) -> Mapping[str, Mask]:
     expressions = expressions_of(plugin)
     if expressions is None or not cluster.size:
         return {}
-    if ask.failure is not None:
-        return {ask.failure: np.ones(cluster.size, dtype=np.bool_)}
+    failure = _failure(ask)
+    if failure is None:
+        try:
+            return _errors(plugin, expressions, ask, cluster)
+        except ExhaustedError as exhausted:
+            failure = _remember(ask, exhausted)
+    return {failure: np.ones(cluster.size, dtype=np.bool_)}
+
+
+def _errors(plugin: Plugin, expressions: Expressions, ask: Ask, cluster: Cluster) -> Mapping[str, Mask]:
     assert ask.side is not None
     if _in_columns(expressions, cluster):
-        column = expressions.value.evaluate_rows(bindings_of(ask.side, cluster), cluster.size).column
+        column = _column(expressions, ask.side, cluster)
         if column.kind == ("bool" if plugin.scores is None else column.kind if column.kind in NUMBERS else ""):
             return _column_errors(column)
     texts, of = answers(expressions.value, _filter_error if plugin.scores is None else _score_error, ask.side, cluster)
@@ -272,16 +321,16 @@ def _column_errors(column: Column) -> Mapping[str, Mask]:
     return {text: mask for text, mask in found.items() if mask.any()}
 
 
-def _filter_error(value: Any, _: Mapping[str, Any]) -> str | None:
+def _filter_error(value: Any, *_: Any) -> str | None:
     if isinstance(value, CelError):
         return printable(value.message)
     return None if isinstance(value, bool) else "the filter is neither true nor false"
 
 
-def _score_error(value: Any, _: Mapping[str, Any]) -> str | None:
+def _score_error(value: Any, *_: Any) -> str | None:
     if isinstance(value, CelError):
         return printable(value.message)
-    return NO_SCORE if _point(1, value, _) is None else None
+    return NO_SCORE if _point(1, value) is None else None
 
 
 # Normalisation: from raw scores to 0..100, in steps of the unit

@@ -16,6 +16,7 @@ from stowplan.cel import CelError
 from stowplan.cel.column import Column, Dictionary, Elements, Failures, Ragged, View
 from stowplan.cel.errors import no_key
 from stowplan.cel.lift import each
+from stowplan.cel.meter import Total
 from stowplan.cel.values import NONE, Optional
 from stowplan.plugins.cel_rule.amounts import MILLI
 from stowplan.plugins.cel_rule.compiled import PodSide
@@ -156,10 +157,10 @@ def optional(view: Coded[Any]) -> Column:
 class VariableColumns(View):
     """`variables`, of which some differ between nodes."""
 
-    __slots__ = ("_bindings", "_found", "_side", "_size")
+    __slots__ = ("_bindings", "_found", "_side", "_size", "_total")
 
-    def __init__(self, side: PodSide, bindings: Mapping[str, Any], size: int) -> None:
-        self._side, self._bindings, self._size = side, bindings, size
+    def __init__(self, side: PodSide, bindings: Mapping[str, Any], size: int, total: Total) -> None:
+        self._side, self._bindings, self._size, self._total = side, bindings, size, total
         self._found: dict[str, Column] = {}
 
     def __len__(self) -> int:
@@ -171,7 +172,8 @@ class VariableColumns(View):
         variable = self._side.expressions.variables[name]
         found = self._found.get(name)
         if found is None:
-            found = self._found[name] = named(variable.program.evaluate_rows(self._bindings, self._size).column, name)
+            answer = variable.program.evaluate_rows(self._bindings, self._size, self._total)
+            found = self._found[name] = named(answer.column, name)
         if kind == "field":
             return Plain(found)
         if kind == "look":
@@ -196,8 +198,8 @@ def named(column: Column, name: str) -> Column:
     return Column(column.kind, column.data, column.words, Failures(column.failures.codes, table))
 
 
-def bindings_of(side: PodSide, cluster: Cluster) -> dict[str, Any]:
-    """The variables of the expressions for all asked rows."""
+def bindings_of(side: PodSide, cluster: Cluster, total: Total) -> dict[str, Any]:
+    """The variables of the expressions for all asked rows; computing them is paid from the total."""
     reading = side.expressions.reading
     if cluster.watch is not None:
         deque(reading.apart(cluster), maxlen=0)  # the watch must learn what tells rows apart
@@ -207,5 +209,5 @@ def bindings_of(side: PodSide, cluster: Cluster) -> dict[str, Any]:
     if reading.cluster:
         bindings["cluster"] = DomainColumns(scene, "")
     if any(variable.of_node for variable in side.expressions.variables.values()):
-        bindings["variables"] = VariableColumns(side, bindings, cluster.size)
+        bindings["variables"] = VariableColumns(side, bindings, cluster.size, total)
     return bindings

@@ -19,6 +19,8 @@ from stowplan.plugins.cel_rule.reading import CREATED, Reading
 from stowplan.plugins.cel_rule.types import object_type, read
 from stowplan.state import ALLOCATABLE, AREAS, MATCHING, READY, REQUESTED, Area, Cluster, Numbers, raw_field
 
+MOST_KEYS, MOST_COUNTS = 16, 40
+"""Labels whose domains, and sets of pods whose numbers, one rule may ask for: each is found over the whole cluster, and kept."""
 _decode = msgspec.json.Decoder().decode
 
 
@@ -65,6 +67,8 @@ class Scene:
         """The domains of a label."""
         found = self._areas.get(key)
         if found is None:
+            if len(self._areas) >= MOST_KEYS:
+                raise CelError(f"domains of more than {MOST_KEYS} labels", absorbable=False)
             found = self._areas[key] = self.cluster[AREAS].by(key)
         return found
 
@@ -79,6 +83,8 @@ class Scene:
         """Matching pods in the domain of each asked row."""
         found = self._counts.get((key, test))
         if found is None:
+            if len(self._counts) >= MOST_COUNTS:
+                raise CelError(f"pods() with more than {MOST_COUNTS} different arguments", absorbable=False)
             found = self._counts[key, test] = self.cluster[MATCHING].count(test).by(key).at
         return found
 

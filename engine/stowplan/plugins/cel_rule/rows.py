@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from stowplan.cel import Program
-from stowplan.plugins.cel_rule.compiled import PodSide
+from stowplan.cel.environment import COST_LIMIT
+from stowplan.cel.meter import Total, together
+from stowplan.plugins.cel_rule.compiled import PodSide, Texts
 from stowplan.plugins.cel_rule.nodeview import Scene
 from stowplan.state import Cluster, Numbers, Rows, domain_of
 
@@ -18,12 +20,15 @@ SOME = 200
 """So many rows are faster compared one by one than sorted, and their answers are remembered."""
 MOST_REMEMBERED = 4096
 
-Judge: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
-"""(value or CelError, variables) -> the rule's answer, which is hashable."""
+ROW = 20
+"""Units of a row besides what its expressions cost."""
+
+Judge: TypeAlias = Callable[[Any, Mapping[str, Any], Texts], Any]
+"""(value or CelError, variables, makes messages) -> the rule's answer, which is hashable."""
 
 
 def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[Any], Rows]:
-    """Answers of a rule, and for each asked row which of them it gets."""
+    """Answers of a rule, and for each asked row which of them it gets; ExhaustedError where that takes too much work."""
     reading, size = side.expressions.reading, cluster.size
     arrays = list(reading.apart(cluster))  # also where they are not needed: a watch must learn of them
     ask = _Evaluation(program, judge, side, cluster)
@@ -45,14 +50,19 @@ class _Evaluation:
         self._program, self._judge, self._side = program, judge, side
         self.scene: Scene | None = None
         self.cluster, self.size = cluster, cluster.size
+        self._total: Total = together(cluster.size)
+        self._texts = Texts(cluster.size)
 
     def at(self, place: int) -> Any:
         """The answer for one of the asked rows."""
         side = self._side
         if self.scene is None:
             self.scene = Scene(self.cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
-        bindings = side.at(self.scene, place)
-        return self._judge(self._program.evaluate(bindings), bindings)
+        meter = self._total.part(COST_LIMIT)
+        bindings = side.at(self.scene, place, meter)
+        value = self._program.evaluate(bindings, meter)
+        self._total.settle(meter, ROW)
+        return self._judge(value, bindings, self._texts)
 
 
 def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[tuple[int, ...], Any]) -> tuple[list[Any], Rows]:

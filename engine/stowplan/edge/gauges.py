@@ -1,0 +1,75 @@
+"""What is read off the loop when metrics are asked for: sizes of the queue and of the store. Nothing is counted meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from stowplan.edge.journal import Inside
+from stowplan.loop.waiting import Place
+
+_QUEUES = ("active", "backoff", "unschedulable", "gated")
+_GATES = "SchedulingGates"
+
+
+class Gauges(Collector):
+    """Pods by where they wait and by what rejects them; nodes and pods known. Takes about 1 us for a pod that waits."""
+
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing beforehand: registering is no reason to look."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All families."""
+        yield self._pending()
+        yield self._rejected()
+        yield self._moves()
+        yield self._known()
+
+    def _pending(self) -> Metric:
+        family = GaugeMetricFamily("scheduler_pending_pods", "Pods that wait, by queue", labels=("queue",))
+        sizes = self._inside.queue.sizes
+        for name in _QUEUES:
+            more = sizes[Place.ERROR] if name == Place.BACKOFF else 0
+            family.add_metric((name,), sizes[Place(name)] + more)
+        return family
+
+    def _rejected(self) -> Metric:
+        """A pod counts once for each plugin; while it is being tried it counts for none."""
+        family = GaugeMetricFamily(
+            "scheduler_unschedulable_pods", "Pods that wait because of a plugin", labels=("plugin", "profile")
+        )
+        tally: Counter[tuple[str, str]] = Counter()
+        for entry in self._inside.queue.pods.values():
+            if entry.place is Place.OUT:
+                continue
+            profile = entry.pod.spec.scheduler_name
+            for plugin in entry.rejectors or ((_GATES,) if entry.pod.spec.gates else ()):
+                tally[plugin, profile] += 1
+        for labels, count in sorted(tally.items()):
+            family.add_metric(labels, count)
+        return family
+
+    def _moves(self) -> Metric:
+        family = CounterMetricFamily(
+            "scheduler_queue_incoming_pods_total", "Pods that entered a queue, and why", labels=("queue", "event")
+        )
+        for (place, why), count in sorted(self._inside.queue.moves.items()):
+            if place in _QUEUES:
+                family.add_metric((str(place), why), count)
+        return family
+
+    def _known(self) -> Metric:
+        family = GaugeMetricFamily("scheduler_cache_size", "Nodes and pods known, and pods assumed on a node", labels=("type",))
+        store = self._inside.store
+        assumed = len(self._inside.flights.by_uid)
+        family.add_metric(("nodes",), len(store.nodes))
+        family.add_metric(("pods",), sum(map(len, store.seats)))
+        family.add_metric(("assumed_pods",), assumed)
+        return family

@@ -1,0 +1,95 @@
+"""/queue: the pods that wait, for what, and until when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from math import floor
+from typing import Any
+
+from stowplan.edge.serve.decisions import BAD, limit_of
+from stowplan.edge.serve.pages import Asked, Page, Reply, as_json
+from stowplan.loop.ledger import Ledger
+from stowplan.loop.waiting import FLUSH_SECONDS, POOL_SECONDS, Place, Waiting
+from stowplan.objects import Pod
+
+MOST = 1000
+"""Pods that are shown unless a `limit` is given."""
+ACTIVE, BACKING_OFF, UNSCHEDULABLE, GATED = "active", "backing off", "unschedulable", "gated"
+PREEMPTING, BINDING, ASKING, UNSERVED = "preempting", "being bound", "asking extenders", "not served"
+ORDER = (BINDING, ASKING, ACTIVE, PREEMPTING, BACKING_OFF, UNSCHEDULABLE, GATED, UNSERVED)
+"""States, the nearest to a node first."""
+
+
+def queue(ledger: Callable[[], Ledger]) -> Page:
+    """The page; `pod` and `state` narrow it, `limit` is the most pods that are shown. Times are epoch seconds."""
+
+    def answer(asked: Asked) -> Reply:
+        now = ledger()
+        limit, pods, states = limit_of(asked, MOST), asked.query.get("pod", ()), asked.query.get("state", ())
+        if limit is None:
+            return Reply(b"limit is no number\n", status=BAD)
+        found = list(waiting(now))
+        counts = Counter(str(each["state"]) for each in found)
+        kept = [each for each in found if (not pods or each["pod"] in pods) and (not states or each["state"] in states)]
+        kept.sort(key=lambda each: (ORDER.index(each["state"]), each.get("since") or 0.0))
+        return as_json(
+            {
+                "apiVersion": "stowplan.io/v1alpha1",
+                "kind": "Queue",
+                "leads": now.leads,
+                "synced": now.synced,
+                "shadow": now.shadow is not None,
+                "profiles": list(now.policy.profiles),
+                "counts": {state: counts[state] for state in ORDER if counts[state]},
+                "total": len(kept),
+                "items": kept[:limit],
+            }
+        )
+
+    return Page("/queue", answer)
+
+
+def waiting(ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """Every pod without a node, with its state, in no order."""
+    flying = {flight.entry.pod.key: flight for flight in ledger.flights.by_uid.values()}
+    asked = {entry.pod.key for entry in ledger.consulted.values()}
+    for flight in flying.values():
+        if flight.seen:
+            continue
+        yield _entry(flight.entry, BINDING, {"node": flight.node, "stage": flight.stage.value, "since": flight.started})
+    for key, entry in ledger.queue.pods.items():
+        if key in flying:
+            continue
+        if key in asked:
+            yield _entry(entry, ASKING, {})
+        else:
+            yield _entry(entry, *_state(entry))
+    for pod in ledger.store.pending.values():
+        if not ledger.serves(pod) and not pod.terminating:
+            yield _head(pod) | {"state": UNSERVED, "message": f'no scheduler serves "{pod.spec.scheduler_name}" here'}
+
+
+def _state(entry: Waiting) -> tuple[str, dict[str, Any]]:
+    """What a pod in the queue waits for, and what that state has to say."""
+    if entry.busy:
+        return PREEMPTING, {"since": entry.timestamp}
+    match entry.place:
+        case Place.BACKOFF | Place.ERROR:
+            return BACKING_OFF, {"since": entry.timestamp, "nextTry": floor(entry.expiry) + 1.0}
+        case Place.POOL:
+            return UNSCHEDULABLE, {"since": entry.timestamp, "nextTry": entry.timestamp + POOL_SECONDS + FLUSH_SECONDS}
+        case Place.GATED:
+            return GATED, {"since": entry.timestamp, "message": entry.gate or ""}
+    return ACTIVE, {"since": entry.timestamp}
+
+
+def _entry(entry: Waiting, state: str, more: dict[str, Any]) -> dict[str, Any]:
+    """A pod that a profile serves. `nextTry` is the latest moment: a change of the cluster or of the policy may come earlier."""
+    said = {"message": entry.message, "plugins": sorted(entry.rejectors), "node": entry.pod.nominated_node} | more
+    kept = {name: value for name, value in said.items() if value}
+    return _head(entry.pod) | {"state": state, "attempts": entry.attempts} | kept
+
+
+def _head(pod: Pod) -> dict[str, Any]:
+    return {"pod": pod.key, "uid": pod.uid, "scheduler": pod.spec.scheduler_name, "priority": pod.spec.priority}

@@ -1,0 +1,61 @@
+"""One attempt to place a pod, from the queue to an effect (upstream: `schedulingCycle` and `handleSchedulingFailure`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.loop.bindings import depart
+from stowplan.loop.effects import Effect, Note, Tone
+from stowplan.loop.failures import Verdict, failed
+from stowplan.loop.ledger import Ledger, Outcome
+from stowplan.loop.waiting import Waiting
+from stowplan.policy.choose import Choice
+from stowplan.policy.decision import NO_NODES
+
+
+def attempt(ledger: Ledger, entry: Waiting, now: float) -> list[Effect]:
+    """Try a pod that has left the queue."""
+    choice = ledger.chooser.choose(entry.pod)
+    if choice.skipped is not None:
+        return _skipped(ledger, entry, choice.skipped, now)
+    return conclude(ledger, entry, choice, now)
+
+
+def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list[Effect]:
+    """Carry out what was found: the pod goes to a node or, for now, nowhere."""
+    if choice.row is None:
+        return _failed(ledger, entry, choice, now)
+    row, facts = choice.row, choice.facts
+    if choice.tied is not None:
+        tied = np.flatnonzero(choice.tied)
+        if len(tied) > 1:
+            drawn = int(tied[ledger.draw(len(tied))])
+            if drawn != row:
+                row, facts = drawn, ledger.chooser.facts_at(entry.pod, drawn)
+    node = ledger.store.nodes[row].name
+    outcome = Outcome(entry.pod, "scheduled", entry.attempts, ledger.generation, node, choice.total, choice.feasible)
+    ledger.note(outcome, choice, now)
+    return depart(ledger, entry, node, facts, now)
+
+
+def _skipped(ledger: Ledger, entry: Waiting, why: str, now: float) -> list[Effect]:
+    pod = entry.pod
+    ledger.note(Outcome(pod, "skipped", entry.attempts, ledger.generation, message=why), None, now)
+    if why == "gated":
+        ledger.admit(entry, now, "ScheduleAttemptFailure")
+        return []
+    ledger.drop(pod.key)
+    return [Note(pod, "FailedScheduling", "Scheduling", why, Tone.WARNING)]
+
+
+def _failed(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list[Effect]:
+    """No node takes the pod, or the attempt ended with an error."""
+    message, pod = choice.message or "", entry.pod
+    error = not choice.rejectors and message != NO_NODES
+    preemption = None if error else choice.preemption
+    victims = preemption.victims if preemption is not None else ()
+    result = "error" if error else "unschedulable"
+    tried = preemption is not None
+    outcome = Outcome(pod, result, entry.attempts, ledger.generation, message=message, victims=len(victims), preempted=tried)
+    ledger.note(outcome, choice, now)
+    return failed(ledger, entry, Verdict(message, None if error else choice.rejectors, preemption), now)

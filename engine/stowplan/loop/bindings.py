@@ -1,0 +1,115 @@
+"""From a decision to a bound pod: assume, prepare, wait for volumes, bind; and the way back (upstream: `bindingCycle`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from stowplan.loop.effects import Bind, Effect, Note, Prepare
+from stowplan.loop.events import Bound, Failure, NotBound, Prepared
+from stowplan.loop.failures import Verdict, failed
+from stowplan.loop.flights import Flight, Stage, patience, to_write, unbound
+from stowplan.loop.ledger import Ledger
+from stowplan.loop.requeue import Change
+from stowplan.loop.waiting import Waiting
+from stowplan.objects import OtherFact, PersistentVolume, PersistentVolumeClaim
+from stowplan.policy.extenders import binder
+
+RETRY_SECONDS = 5.0
+"""After this a binding that nobody could tell about is asked for again; the uid makes that harmless."""
+
+
+def depart(ledger: Ledger, entry: Waiting, node: str, facts: Iterable[OtherFact], now: float) -> list[Effect]:
+    """Assume the pod on a node, and start what leads to its binding. Volumes are assumed with it, and undone with it."""
+    pod, profile = entry.pod, ledger.policy.profiles[entry.pod.spec.scheduler_name]
+    written = to_write(profile, ledger.store, pod, facts)
+    assumed = replace(pod, node_name=node, nominated_node="", raw=b"")
+    ledger.store.set_pod(assumed)
+    ledger.overlay.decide(pod.uid, written)
+    ledger.requeue.note(Change.JOINED)
+    flight = Flight(entry, assumed, node, written, now)
+    ledger.flights.add(flight)
+    if written:
+        flight.stage = Stage.PREPARING
+        return _ask(flight, Prepare(pod, node, written))
+    return _proceed(ledger, flight, now)
+
+
+def prepared(ledger: Ledger, answer: Prepared, now: float) -> list[Effect]:
+    """Everything is written that must stand before the binding."""
+    flight = ledger.flights.by_uid.get(answer.uid)
+    return [] if flight is None or flight.stage is not Stage.PREPARING else _proceed(ledger, flight, now)
+
+
+def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
+    """Bind, once all claims have their volumes."""
+    if unbound(ledger.store, flight.pod):
+        profile = ledger.policy.profiles.get(flight.pod.spec.scheduler_name)
+        flight.stage = Stage.VOLUMES
+        flight.deadline = now + (600.0 if profile is None else patience(profile))
+        return []
+    flight.stage = Stage.BINDING
+    return _ask(flight, Bind(flight.pod, flight.node, binder(ledger.policy, flight.pod)))
+
+
+def _ask(flight: Flight, effect: Effect) -> list[Effect]:
+    flight.asked = effect
+    return [effect]
+
+
+def volumes_changed(ledger: Ledger, volume: PersistentVolume | PersistentVolumeClaim, now: float) -> list[Effect]:
+    """A volume or claim has changed: flights that wait for it go on, or fail where nothing will be provisioned."""
+    effects: list[Effect] = []
+    for flight in ledger.flights.awaiting(volume):
+        missing = unbound(ledger.store, flight.pod)
+        written = {fact.key for fact in flight.facts if isinstance(fact, PersistentVolumeClaim)}
+        lost = [claim for claim in missing if claim.key in written and claim.selected_node is None and not claim.volume]
+        if lost:
+            ledger.abandon(flight)
+            effects += failed(ledger, flight.entry, Verdict(f'binding volumes: provisioning failed for PVC "{lost[0].name}"'), now)
+        elif not missing:
+            effects += _proceed(ledger, flight, now)
+    return effects
+
+
+def overdue(ledger: Ledger, now: float) -> list[Effect]:
+    """Volumes that did not come in time, and bindings to ask for again."""
+    effects: list[Effect] = []
+    for flight in ledger.flights.due(now):
+        if flight.stage is Stage.VOLUMES:
+            ledger.abandon(flight)
+            effects += failed(ledger, flight.entry, Verdict("binding volumes: context deadline exceeded"), now)
+        elif flight.asked is not None:
+            flight.stage = Stage.PREPARING if isinstance(flight.asked, Prepare) else Stage.BINDING
+            effects.append(flight.asked)
+    return effects
+
+
+def bound(ledger: Ledger, answer: Bound) -> list[Effect]:
+    """The API server has taken the binding; the pod stays assumed until the watch shows it, however long that takes."""
+    flight = ledger.flights.by_uid.get(answer.uid)
+    if flight is None:
+        return []
+    ledger.drop(flight.pod.key)
+    if flight.seen:
+        del ledger.flights.by_uid[answer.uid]
+    flight.stage = Stage.BOUND
+    text = f"Successfully assigned {flight.pod.key} to {flight.node}"
+    return [Note(flight.pod, "Scheduled", "Binding", text)]
+
+
+def not_bound(ledger: Ledger, answer: NotBound, now: float) -> list[Effect]:
+    """Undo the decision, as far as it is known that nothing came of it."""
+    flight = ledger.flights.by_uid.get(answer.uid)
+    if flight is None or flight.stage is Stage.BOUND:
+        return []
+    if flight.seen:
+        return bound(ledger, Bound(answer.key, answer.uid))
+    if answer.failure is Failure.UNKNOWN:
+        flight.stage, flight.deadline = Stage.RETRY, now + RETRY_SECONDS
+        return []
+    ledger.abandon(flight)
+    if answer.failure is Failure.REFUSED:
+        return failed(ledger, flight.entry, Verdict(answer.message), now)
+    ledger.queue.fail(flight.entry, now)  # the watch will say so, or else it was not true
+    return []

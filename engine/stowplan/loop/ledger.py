@@ -1,0 +1,162 @@
+"""What the loop knows at one moment: the cluster, the policy in force, who waits, and who is on the way to a node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from stowplan.loop.flights import Flight, Flights
+from stowplan.loop.overlay import Overlay
+from stowplan.loop.records import BURST, Record, Records, details, reasons
+from stowplan.loop.requeue import Change, Requeue
+from stowplan.loop.shadow import Shadow
+from stowplan.loop.waiting import Backoff, Place, SchedulingQueue, Waiting
+from stowplan.objects import Pod
+from stowplan.plugins.cel_rule import expressions_of
+from stowplan.policy.attempt import admission
+from stowplan.policy.choose import Choice, Chooser
+from stowplan.policy.compile import Policy
+from stowplan.state import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the last attempt, for logs, metrics and records.
+
+    result    `scheduled` (a node was found), `unschedulable`, `error`, `skipped` or `consulting`
+    feasible  number of nodes that passed; `score` the total of the chosen one
+    """
+
+    pod: Pod
+    result: str
+    attempt: int
+    generation: int
+    node: str = ""
+    score: float = 0.0
+    feasible: int = 0
+    message: str = ""
+    victims: int = 0
+    preempted: bool = False
+    """whether preemption was tried"""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The state of the loop. `draw(n)` picks one of n nodes that are equally good, from a seeded generator."""
+
+    policy: Policy
+    draw: Callable[[int], int]
+    generation: int = 0
+    digest: str = ""
+    store: Store = field(default_factory=Store)
+    queue: SchedulingQueue = field(default_factory=SchedulingQueue)
+    flights: Flights = field(default_factory=Flights)
+    consulted: dict[str, Waiting] = field(default_factory=dict)
+    """pods by uid about which extenders are being asked"""
+    leads: bool = False
+    synced: bool = False
+    outcome: Outcome | None = None
+    records: Records = field(default_factory=Records)
+    objections: Counter[str] = field(default_factory=Counter)
+    """by rule in audit, how many decisions it would have forbidden"""
+    shadow: Shadow | None = None
+    """compares with another scheduler, and keeps this one from acting"""
+    gates_dirty: bool = False
+    """a fact that gates may depend on has changed"""
+    overlay: Overlay = field(init=False)
+    chooser: Chooser = field(init=False)
+    requeue: Requeue = field(init=False)
+    _timed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.overlay = Overlay(self.store)
+        self.enforce(self.policy)
+
+    def enforce(self, policy: Policy) -> None:
+        """Decide by this policy from now on. Those who wait are not told."""
+        self.policy = policy
+        self.chooser, self.requeue = Chooser(policy, self.store), Requeue(policy, self.store)
+        settings = policy.configuration
+        self.queue.backoff = Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds)
+        rules = [expressions_of(plugin) for profile in policy.profiles.values() for plugin in profile.plugins.values()]
+        self._timed = any(rule is not None and rule.reading.timed for rule in rules)
+
+    @property
+    def acts(self) -> bool:
+        """Whether pods may be tried at all."""
+        return self.leads and self.synced and self.shadow is None
+
+    def serves(self, pod: Pod) -> bool:
+        """Whether some profile schedules the pod."""
+        return pod.spec.scheduler_name in self.policy.profiles
+
+    def freeze(self, now: float) -> None:
+        """Fix the moment of the decisions that follow, to the second, if some rule asks for it."""
+        if self._timed:
+            self.store.set_now(float(int(now)))
+
+    def note(self, outcome: Outcome, choice: Choice | None, now: float) -> None:
+        """Say what became of an attempt, and keep a record of it."""
+        self.outcome = outcome
+        pod = outcome.pod
+        record = Record(
+            pod.key, pod.uid, now, pod.spec.scheduler_name, self.generation, self.digest, outcome.attempt, outcome.result,
+            outcome.node, outcome.score, outcome.feasible, message=outcome.message,
+        )  # fmt: skip
+        if choice is not None and outcome.node:
+            detailed = self.records.size > 0 and self.queue.sizes[Place.ACTIVE] <= BURST
+            best, refused = details(self.policy, self.store, pod, outcome.node) if detailed else ((), ())
+            tied = 0 if choice.tied is None else int(choice.tied.sum())
+            audit = tuple(self.chooser.objections(pod, self.store.row_of[outcome.node]).items())
+            self.objections.update(rule for rule, _ in audit)
+            record = replace(record, tied=tied, best=best, reasons=refused, audit=audit, detailed=detailed)
+        elif choice is not None:
+            victims = choice.preemption.victims if choice.preemption is not None else ()
+            why = () if choice.refused is None else reasons(choice.refused, self.store)
+            record = replace(record, victims=tuple(victim.key for victim in victims), reasons=why, detailed=True)
+        self.records.add(record)
+
+    # Waiting pods
+
+    def admit(self, entry: Waiting, now: float, why: str) -> None:
+        """Let a pod be tried, unless a plugin gates it (PreEnqueue)."""
+        skipped, statuses = admission(self.policy, self.store, entry.pod)
+        if skipped == "gated":
+            texts = [status.reasons[0] for status in statuses.values() if status.reasons]
+            self.queue.gate(entry, ", ".join(texts))
+        else:
+            entry.gate = None
+            self.queue.activate(entry, now, why)
+
+    def wake(self, entry: Waiting, now: float, why: str) -> None:
+        """An unschedulable pod is worth another attempt."""
+        self.requeue.leave(entry.pod.key)
+        self.queue.wake(entry, now, why)
+
+    def park(self, entry: Waiting, now: float, rejectors: frozenset[str]) -> None:
+        """No node takes the pod as the cluster stands."""
+        self.queue.reject(entry, now, rejectors)
+        self.requeue.enter(entry, self.chooser.likeness(entry.pod))
+
+    def drop(self, key: str) -> Waiting | None:
+        """The pod does not wait any more."""
+        self.requeue.leave(key)
+        return self.queue.remove(key)
+
+    def abandon(self, flight: Flight) -> None:
+        """Take a pod off the node that it was assumed on, together with its volumes and devices; it waits again."""
+        del self.flights.by_uid[flight.pod.uid]
+        self.store.forget(flight.pod)
+        self.store.set_pod(flight.entry.pod)
+        self.overlay.withdraw(flight.pod.uid)
+        self.requeue.note(Change.LEFT | Change.FACT)
+
+    def nominate(self, entry: Waiting, node: str) -> None:
+        """Reserve a node for a waiting pod, or (an empty name) none."""
+        if entry.pod.nominated_node != node:
+            freed = entry.pod.nominated_node
+            entry.pod = replace(entry.pod, nominated_node=node)
+            self.store.set_pod(entry.pod)
+            if freed:
+                self.requeue.note(Change.NODE)

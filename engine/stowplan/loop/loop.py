@@ -1,0 +1,211 @@
+"""The scheduling loop as a state machine: an event in, effects out. It awaits nothing and has no clock of its own.
+
+    loop = Loop(policy, draw)
+    for effect in loop.handle(PodChanged(pod), now): ...
+    while loop.ready(now):
+        for effect in loop.handle(Cycle(), now): ...
+
+One `Cycle` tries at most one pod, so that whoever feeds the loop is never kept waiting for long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from stowplan.loop import advice, attempts, bindings, failures
+from stowplan.loop.effects import Effect
+from stowplan.loop.events import (
+    Advice,
+    Bound,
+    Cycle,
+    Event,
+    Evicted,
+    FactChanged,
+    FactGone,
+    Leading,
+    NodeChanged,
+    NodeGone,
+    NotBound,
+    PodChanged,
+    PodGone,
+    PolicyChanged,
+    Prepared,
+    Synced,
+)
+from stowplan.loop.ledger import Ledger, Outcome
+from stowplan.loop.observe import pod_changed, pod_gone
+from stowplan.loop.requeue import Change
+from stowplan.loop.shadow import Shadow
+from stowplan.loop.waiting import Place
+from stowplan.objects import Node, OtherFact, PersistentVolume, PersistentVolumeClaim
+from stowplan.policy.compile import Policy
+
+
+class Loop:
+    """Decides for all profiles of a policy. `draw(n)` picks one of n equally good nodes: 0 <= draw(n) < n."""
+
+    def __init__(self, policy: Policy, draw: Callable[[int], int], *, shadow: bool = False) -> None:
+        self.ledger = Ledger(policy, draw, shadow=Shadow() if shadow else None)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the last `Cycle` or `Advice` came to; None if no pod was tried."""
+        return self.ledger.outcome
+
+    def pending(self) -> dict[str, int]:
+        """Numbers of waiting pods by place, as `scheduler_pending_pods` has them."""
+        sizes = self.ledger.queue.sizes
+        return {
+            "active": sizes[Place.ACTIVE],
+            "backoff": sizes[Place.BACKOFF] + sizes[Place.ERROR],
+            "unschedulable": sizes[Place.POOL],
+            "gated": sizes[Place.GATED],
+        }
+
+    def rejecting(self) -> Counter[tuple[str, str]]:
+        """Numbers of waiting pods by plugin that rejected them, and profile (`scheduler_unschedulable_pods`)."""
+        entries = (entry for entry in self.ledger.queue.pods.values() if entry.place not in (Place.ACTIVE, Place.OUT))
+        return Counter((name, entry.pod.spec.scheduler_name) for entry in entries for name in entry.rejectors)
+
+    def ready(self, now: float) -> bool:
+        """Whether a `Cycle` would do something now."""
+        ledger = self.ledger
+        if not ledger.acts:
+            return False
+        idle = not ledger.queue.sizes[Place.ACTIVE]
+        if ledger.gates_dirty or ledger.queue.ready(now) or ledger.requeue.due(now, idle=idle):
+            return True
+        moment = ledger.flights.wake_at()
+        return moment is not None and moment <= now
+
+    def wake_at(self) -> float | None:
+        """The next moment at which time alone makes the loop ready; None: events have to come first."""
+        ledger = self.ledger
+        if not ledger.acts:
+            return None
+        moments = (ledger.queue.wake_at(), ledger.requeue.wake_at(), ledger.flights.wake_at())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take an event in, at `now` in epoch seconds; returns what is to be done about it, in order."""
+        ledger = self.ledger
+        ledger.outcome = None
+        match event:
+            case Cycle():
+                return _cycle(ledger, now)
+            case PodChanged(pod):
+                return pod_changed(ledger, pod, now)
+            case PodGone(key, uid):
+                pod_gone(ledger, key, uid)
+            case NodeChanged(node):
+                _node_changed(ledger, node)
+            case NodeGone(name):
+                _node_gone(ledger, name)
+            case FactChanged(fact):
+                return _fact_changed(ledger, fact, now)
+            case FactGone(kind, key):
+                ledger.overlay.observe_gone(kind, key)
+                _facts_differ(ledger)
+            case Synced():
+                ledger.synced = True
+            case Leading(leads):
+                ledger.leads = leads
+            case PolicyChanged():
+                _change_policy(ledger, event, now)
+            case _:
+                return _answered(ledger, event, now)
+        return []
+
+
+def _answered(ledger: Ledger, answer: Event, now: float) -> list[Effect]:
+    """An answer to an effect."""
+    match answer:
+        case Prepared():
+            return bindings.prepared(ledger, answer, now)
+        case Bound():
+            return bindings.bound(ledger, answer)
+        case NotBound():
+            return bindings.not_bound(ledger, answer, now)
+        case Evicted(key, uid, message):
+            _evicted(ledger, key, uid, message, now)
+        case Advice():
+            return advice.advised(ledger, answer, now)
+    return []
+
+
+def _cycle(ledger: Ledger, now: float) -> list[Effect]:
+    """Let time do its work, then try one pod."""
+    if not ledger.acts:
+        return []
+    ledger.freeze(now)
+    effects = bindings.overdue(ledger, now)
+    ledger.queue.flush(now)
+    if ledger.gates_dirty:
+        ledger.gates_dirty = False
+        for entry in list(ledger.queue.at(Place.GATED)) if ledger.queue.sizes[Place.GATED] else ():
+            ledger.admit(entry, now, "GateLifted")
+    if ledger.requeue.due(now, idle=not ledger.queue.sizes[Place.ACTIVE]):
+        for entry in ledger.requeue.look(now):
+            ledger.wake(entry, now, "ClusterChanged")
+    waiting = ledger.queue.pop()
+    if waiting is None:
+        return effects
+    ledger.requeue.leave(waiting.pod.key)
+    return effects + (advice.consult(ledger, waiting, now) or attempts.attempt(ledger, waiting, now))
+
+
+def _node_changed(ledger: Ledger, node: Node) -> None:
+    before = ledger.store.epoch
+    ledger.store.set_node(node)
+    if ledger.store.epoch != before:
+        ledger.requeue.note(Change.NODE)
+
+
+def _node_gone(ledger: Ledger, name: str) -> None:
+    if name in ledger.store.row_of:
+        ledger.store.remove_node(name)
+        ledger.requeue.note(Change.NODE)
+
+
+def _fact_changed(ledger: Ledger, fact: OtherFact, now: float) -> list[Effect]:
+    ledger.overlay.observe(fact)
+    _facts_differ(ledger)
+    if isinstance(fact, PersistentVolume | PersistentVolumeClaim):
+        return bindings.volumes_changed(ledger, fact, now)
+    return []
+
+
+def _facts_differ(ledger: Ledger) -> None:
+    ledger.requeue.note(Change.FACT)
+    ledger.gates_dirty = ledger.gates_dirty or ledger.queue.sizes[Place.GATED] > 0
+
+
+def _evicted(ledger: Ledger, key: str, uid: str, message: str, now: float) -> None:
+    """The victims are being deleted; the preemptor is tried as soon as one has left, or at once if that came to nothing."""
+    entry = ledger.queue.pods.get(key)
+    if entry is None or entry.pod.uid != uid or not entry.busy:
+        return
+    entry.busy = False
+    if message:
+        failures.spare(ledger, entry)
+    if entry.place is Place.POOL:
+        if message:
+            ledger.requeue.leave(key)
+            ledger.queue.activate(entry, now, "ForceActivate")
+        else:
+            ledger.requeue.resume()
+
+
+def _change_policy(ledger: Ledger, change: PolicyChanged, now: float) -> None:
+    """Swap the policy between two decisions; every pod that waits is tried under it, whatever it waited for."""
+    ledger.generation, ledger.digest = change.generation, change.digest
+    ledger.enforce(change.policy)
+    for entry in list(ledger.queue.pods.values()):
+        if not ledger.serves(entry.pod) and entry.place is not Place.OUT:
+            ledger.drop(entry.pod.key)
+        elif entry.place is not Place.OUT:
+            ledger.admit(entry, now, "PolicyChanged")
+    for pod in ledger.store.pending.values():
+        if ledger.serves(pod) and not pod.terminating and pod.key not in ledger.queue.pods:
+            ledger.admit(ledger.queue.add(pod, now), now, "PolicyChanged")

@@ -1,0 +1,113 @@
+"""Plugins that reach beyond a row, asked about one representative row of each group; each answer is kept until it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stowplan.plugins.plugin import Plugin
+from stowplan.policy.evaluate import any_of, normalise
+from stowplan.policy.groups import Groups
+from stowplan.policy.layers import REJECTED, Layer, Plan, Score
+from stowplan.state import Cluster, CodeSource, Feasible, Mask, Numbers, Reach, Store, Watch
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What one filter says of the groups."""
+
+    plugin: Plugin
+    ask: Any
+    watch: Watch
+    rejected: Mask | None = None
+    """None where it rejects nothing"""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one score adds to the groups."""
+
+    score: Score
+    component: int | None
+    """component of the groups that holds its raw values; None where the plugin is asked for them"""
+    watch: Watch
+    values: Numbers | None = None
+    """weighted; None where it skips"""
+
+
+class Wide:
+    """Scores of the groups of one class."""
+
+    def __init__(self, plan: Plan, asks: Mapping[str, Any], store: Store, layers: tuple[Layer, ...]) -> None:
+        self._store = store
+        self.codes: dict[CodeSource, None] = {}
+        """everything that plugins touched and that tells rows apart"""
+        self._filters = plan.filters(Reach.DOMAIN, asks)
+        self._kept = [score for layer in layers for score in layer.normalised]
+        scores = (plan.scores(Reach.DOMAIN, asks, normalised=normalised) for normalised in (False, True))
+        self._asked = [score for found in scores for score in found]
+        self.faulty = False
+        self._rejected: Mask = np.zeros(0, dtype=np.bool_)
+
+    def start(self, groups: Groups) -> None:
+        """Ask everything anew, about these groups."""
+        self._groups = groups
+
+        def watch() -> Watch:
+            return Watch(self.codes, groups.census)
+
+        self._verdicts = [Verdict(plugin, ask, watch()) for plugin, ask in self._filters]
+        self._answers = [Answer(score, place, watch()) for place, score in enumerate(self._kept)]
+        self._answers += [Answer(score, None, watch()) for score in self._asked]
+        self._watches = [verdict.watch for verdict in self._verdicts] + [answer.watch for answer in self._answers]
+        self._evaluate(fresh=True)
+
+    def refresh(self, *, stirred: bool) -> bool:
+        """Bring the scores up to date; `stirred`: a group is new, or came to or lost all its rows. True if scores changed."""
+        if not stirred and not any(watch.stale() for watch in self._watches):
+            return False
+        before = self.scores
+        self._evaluate(fresh=stirred)
+        return len(before) != len(self.scores) or bool((before != self.scores).any())
+
+    def _evaluate(self, *, fresh: bool) -> None:
+        weights = self._groups.weights
+        rejected = weights == 0
+        for verdict in self._verdicts:
+            if fresh or verdict.watch.stale():
+                self._judge(verdict)
+            if verdict.rejected is not None:
+                rejected |= verdict.rejected
+        fresh = fresh or bool((rejected != self._rejected).any())
+        self._rejected = rejected
+        self.accepted: Numbers = (~rejected).astype(np.int64)
+        """1 for the groups that pass"""
+        total = np.zeros(len(weights), dtype=np.int64)
+        for answer in self._answers:
+            if fresh or answer.watch.stale():
+                self._answer(answer)
+            if answer.values is not None:
+                total += answer.values
+        self.scores: Numbers = np.where(rejected, REJECTED, total)
+        """total of each group, REJECTED where a filter rejects it or none of its rows is acceptable"""
+
+    def _view(self, watch: Watch) -> Cluster:
+        watch.restart()
+        return Cluster(self._store, self._groups.representatives, watch=watch)
+
+    def _judge(self, verdict: Verdict) -> None:
+        assert verdict.plugin.rejects is not None
+        found = verdict.plugin.rejects(verdict.ask, self._view(verdict.watch))
+        verdict.rejected = any_of(found, len(self._groups)) if found else None
+        for reason, mask in (found or {}).items():
+            if reason.error and mask.any():
+                self.faulty = True
+
+    def _answer(self, answer: Answer) -> None:
+        score, cluster = answer.score, self._view(answer.watch)
+        feasible = Feasible(self._groups.weights * self.accepted, answer.watch)
+        raw = score.raw(cluster, feasible) if answer.component is None else self._groups.values(answer.component)
+        answer.values = None if raw is None else score.factor * normalise(score.plugin, score.ask, raw, feasible)

@@ -1,0 +1,199 @@
+"""The simulation can fail: each bug that is built in here is found by one of the first seeds, or by one scripted scenario."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from controlplane.objects import node, pod
+from simulation.faults import Fault
+from simulation.generate import generate
+from simulation.run import run
+from simulation.scenario import Scenario, Step
+from stowplan.edge.kube import lease, pods, reflector, writer
+from stowplan.edge.kube.calls import Caller
+from stowplan.loop import attempts, bindings, failures
+from stowplan.loop.events import NotBound
+from stowplan.loop.requeue import Requeue
+from stowplan.loop.waiting import SchedulingQueue
+from stowplan.state import Store
+
+pytestmark = pytest.mark.slow
+SEEDS = 60
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Finds the first violation, with what is added to the scenarios of the seeds; without the mutation there is none."""
+
+    def search(*faults, **changes) -> str:
+        for seed in range(SEEDS):
+            made = generate(seed)
+            scenario = replace(made, faults=(*faults, *made.faults), **changes)
+            violation = run(scenario, keep_trace=False).violation
+            if violation:
+                monkeypatch.undo()
+                assert run(scenario, keep_trace=False).violation == ""
+                return violation
+        return ""
+
+    return search
+
+
+def without_uid(pod, node):
+    request = ORIGINAL_BINDING(pod, node)
+    body = msgspec.json.decode(request.body)
+    del body["metadata"]["uid"]
+    return replace(request, body=msgspec.json.encode(body))
+
+
+ORIGINAL_BINDING = pods.binding
+
+
+def test_binding_without_uid(found, monkeypatch):
+    monkeypatch.setattr(pods, "binding", without_uid)
+    assert "what was decided for it: nothing" in found(Fault("recreate", "bind", begin=5.0, count=2))
+
+
+def test_a_loop_that_forgets_to_assume(found, monkeypatch):
+    original = bindings.depart
+
+    def depart(ledger, entry, node, facts, now):
+        effects = original(ledger, entry, node, facts, now)
+        ledger.store.set_pod(entry.pod)
+        return effects
+
+    monkeypatch.setattr(attempts, "depart", depart)
+    assert "is over-committed" in found()
+
+
+def test_an_assumed_pod_that_is_forgotten_too_early(found, monkeypatch):
+    """As with an assumption that expires: the watch may be slow."""
+    original = bindings.bound
+
+    def bound(ledger, answer, *more):
+        flight = ledger.flights.by_uid.get(answer.uid)
+        effects = original(ledger, answer, *more)
+        if flight is not None and answer.uid in ledger.flights.by_uid:
+            ledger.store.remove_pod(flight.pod.key)
+        return effects
+
+    monkeypatch.setattr(bindings, "bound", bound)
+    assert "is over-committed" in found(Fault("slow", "watch", end=55.0, plural="pods", seconds=4.0))
+
+
+def test_a_reflector_that_skips_deletions(found, monkeypatch):
+    original = reflector.Reflector._changed
+
+    def changed(self, deleted, *more):
+        return None if deleted else original(self, deleted, *more)
+
+    monkeypatch.setattr(reflector.Reflector, "_changed", changed)
+    assert "knows otherwise" in found()
+
+
+def test_a_new_list_that_is_not_compared_with_what_was_known(found, monkeypatch):
+    original = reflector.Reflector._replace
+
+    def replace_(self, found_):
+        self._known = {key: known for key, known in self._known.items() if key in found_}
+        original(self, found_)
+
+    monkeypatch.setattr(reflector.Reflector, "_replace", replace_)
+    assert "knows otherwise" in found()
+
+
+def test_a_watch_whose_silence_is_not_noticed(found, monkeypatch):
+    monkeypatch.setattr(reflector, "SILENCE", 1e9)
+    assert "is still on its way" in found()
+
+
+def test_a_watch_that_takes_no_notice_of_410(found, monkeypatch):
+    monkeypatch.setattr(reflector, "GONE", 499)
+    monkeypatch.setattr(reflector, "GIVE_UP", 10**9)
+    assert "knows otherwise" in found()
+
+
+def test_a_lease_that_ignores_its_deadline(found, monkeypatch):
+    async def hold(self):
+        while self.holder in ("", self._seat.identity):
+            await self._attempt()
+            await reflector.asyncio.sleep(self._seat.retry_seconds)
+
+    monkeypatch.setattr(lease.Lease, "valid", lambda self: self._until > lease.NEVER)
+    monkeypatch.setattr(lease.Lease, "_hold", hold)
+    assert "holds the lease" in found(Fault("refused", "lease", 5.0, 40.0, 10**6, process=0), replicas=2)
+
+
+def test_writes_that_do_not_ask_for_leave(monkeypatch):
+    """Of a process that was paused and goes on where it was: what it was about to say is still said."""
+    original = Caller.once
+
+    async def once(self, request):
+        return await original(replace(self, may_write=lambda: True), request)
+
+    monkeypatch.setattr(Caller, "once", once)
+    steps = [Step(0.0, "create", {"item": node("n1")})]
+    steps += [Step(19.9, "create", {"item": pod(f"p{number}", schedulerName="stow")}) for number in range(10)]
+    refusing = (Fault("500", "bind", 19.8, 20.0, 100),)
+    violations = []
+    for process in range(2):  # one of them leads
+        frozen = Step(20.0, "freeze", {"process": process, "seconds": 25.0})
+        violations.append(run(Scenario(0, (*steps, frozen), refusing, replicas=2), keep_trace=False).violation)
+    assert "holds the lease" in "".join(violations)
+
+
+def test_a_pod_without_answer_is_taken_for_unbound(found, monkeypatch):
+    async def look(*_):
+        return None
+
+    monkeypatch.setattr(writer.Writer, "_look", look)
+    faults = (Fault("unanswered", "bind", end=55.0, count=40), Fault("slow", "watch", end=55.0, plural="pods", seconds=9.0))
+    assert "knew to be bound" in found(*faults)
+
+
+def test_a_refused_pod_that_stays_assumed(found, monkeypatch):
+    original = bindings.not_bound
+
+    def not_bound(ledger, answer, now):
+        return [] if isinstance(answer, NotBound) else original(ledger, answer, now)
+
+    monkeypatch.setattr(bindings, "not_bound", not_bound)
+    assert "on its way" in found(Fault("409", "bind", end=50.0, count=4))
+
+
+def test_binding_before_the_volumes_are_bound(found, monkeypatch):
+    monkeypatch.setattr(bindings, "unbound", lambda *_: [])
+    assert "before its claim" in found()
+
+
+def test_nobody_is_woken_when_pods_leave(found, monkeypatch):
+    monkeypatch.setattr(Requeue, "note", lambda *_: None)
+    assert "waits, but" in found()
+
+
+def test_a_pod_that_is_dropped_after_an_error(found, monkeypatch):
+    monkeypatch.setattr(SchedulingQueue, "fail", lambda self, entry, _: self.pods.pop(entry.pod.key))
+    assert "waits, but fits" in found(Fault("409", "bind", end=50.0, count=4))
+
+
+def test_columns_that_do_not_follow_pods_that_leave(found, monkeypatch):
+    original = Store._count
+
+    def count(self, row, pod, sign):
+        if sign > 0 or len(pod.labels) == 0:
+            original(self, row, pod, sign)
+
+    monkeypatch.setattr(Store, "_count", count)
+    assert "is not what a new one is" in found()
+
+
+def test_victims_that_are_as_important_as_their_preemptor(found, monkeypatch):
+    original = failures._preempt
+
+    def preempt(ledger, entry, node, _, now):
+        row = ledger.store.row_of[node]
+        return original(ledger, entry, node, tuple(pod for pod in ledger.store.seats[row].values() if pod.node_name), now)
+
+    monkeypatch.setattr(failures, "_preempt", preempt)
+    assert "is not more important" in found()

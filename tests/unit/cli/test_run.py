@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from stowplan.edge import live
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.fixture
+def started(stowplan, monkeypatch, tmp_path):
+    """Calls `stowplan run` up to where the scheduler would start; gives the answer, and its policy and options if it came there."""
+    found = []
+    monkeypatch.setattr(live, "run", lambda policy, options: found.append((policy, options)) or 0)
+    monkeypatch.setattr("stowplan.edge.logs.set_up", lambda form, verbosity: found.append((form, verbosity)))
+
+    def call(*flags, **configuration):
+        path = tmp_path / "scheduler.yaml"
+        path.write_text(json.dumps(HEAD | configuration))
+        answer = stowplan("run", "--policy", path, *flags)
+        return answer, *(found[-1] if len(found) > 1 else (None, None)), found[0] if found else None
+
+    return call
+
+
+def test_defaults(started):
+    answer, policy, options, logging = started()
+    assert answer.code == 0
+    assert (options.port, options.stale_after, options.kubeconfig, options.seed) == (10259, 120.0, None, None)
+    assert policy.configuration.leader_election.leader_elect
+    assert logging == ("text", 2)
+
+
+def test_flags(started):
+    flags = (
+        "--kubeconfig",
+        "k",
+        "--context",
+        "c",
+        "--master",
+        "https://a:6443",
+        "--bind-address",
+        "::1",
+        "--port",
+        "0",
+        "--seed",
+        "7",
+    )
+    answer, _, options, logging = started(*flags, "--stale-after", "1m30s", "--log-format", "json", "--v=4")
+    assert answer.code == 0
+    assert (options.kubeconfig, options.context, options.master, options.address) == ("k", "c", "https://a:6443", "::1")
+    assert (options.port, options.stale_after, options.seed) == (0, 90.0, 7)
+    assert logging == ("json", 4)
+
+
+def test_the_command_line_overrides_leader_election(started):
+    flags = ("--leader-elect-lease-duration=1m", "--leader-elect-renew-deadline", "40s", "--leader-elect-retry-period=5s")
+    names = ("--leader-elect-resource-name", "mine", "--leader-elect-resource-namespace", "here")
+    _, policy, _, _ = started(*flags, *names, leaderElection={"leaseDuration": "20s", "leaderElect": True})
+    election = policy.configuration.leader_election
+    assert (election.lease_duration, election.renew_deadline) == (timedelta(minutes=1), timedelta(seconds=40))
+    assert (election.resource_name, election.resource_namespace) == ("mine", "here")
+    assert election.retry_period == timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("flag", "answer"), [("--leader-elect=false", False), ("--leader-elect=true", True), ("--leader-elect", True)]
+)
+def test_leader_election_is_switched_as_kube_schedulers(started, flag, answer):
+    _, policy, _, _ = started(flag, leaderElection={"leaderElect": not answer})
+    assert policy.configuration.leader_election.leader_elect is answer
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--leader-elect-lease-duration=5s"], "must be greater than `RenewDeadline`"),
+        (["--leader-elect-retry-period=9s"], "1.2 times retryPeriod"),
+        (["--leader-elect-retry-period=nonsense"], "no duration"),
+        (["--port", "65536"], "65536"),
+        (["--leader-elect=perhaps"], "perhaps"),
+        (["--log-format", "xml"], "xml"),
+        (["surplus"], "surplus"),
+    ],
+)
+def test_wrong_usage(started, flags, says):
+    answer, policy, _, _ = started(*flags)
+    assert (answer.code, policy) == (2, None)
+    assert says in answer.err
+
+
+def test_hasty_elections_of_a_file_are_refused_too(started):
+    answer, policy, _, _ = started(leaderElection={"retryPeriod": "9s"})
+    assert (answer.code, policy) == (2, None)
+
+
+def test_plugins_of_other_projects_are_refused(started):
+    plugins = {"filter": {"enabled": [{"name": "Coscheduling"}]}}
+    answer, policy, _, _ = started(profiles=[{"schedulerName": "a", "plugins": plugins}])
+    assert (answer.code, policy) == (3, None)
+    assert "Coscheduling" in answer.err
+    assert "scheduler.yaml:1:" in answer.err
+
+
+def test_a_missing_file(stowplan, tmp_path):
+    answer = stowplan("run", "--config", tmp_path / "none.yaml")
+    assert answer.code == 3
+    assert "none.yaml" in answer.err

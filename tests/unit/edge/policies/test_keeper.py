@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stowplan.edge.policies.examine import Offer
+from stowplan.loop.effects import Bind
+from stowplan.text import Code, Diagnostic, Severity, Source
+from unit.edge.policies.offering import BAD, HEAD, LABELLED, NEVER, document, keeper, offer
+from unit.loop.driving import Scene
+
+CLUSTER = "node n1 cpu=4 disk=ssd\nnode n2 cpu=4\n"
+
+
+def started(cluster=CLUSTER, first=None):
+    scene = Scene().start(cluster)
+    kept, told = keeper(first or document(), scene)
+    return scene, kept, told
+
+
+def test_an_edit_alone_places_a_pod_that_no_node_took():
+    scene = Scene()
+    kept, _ = keeper(document(NEVER))
+    scene.loop.ledger.enforce(kept.in_force.policy)
+    scene.start(CLUSTER + "pod a cpu=1")
+    kept2, _ = keeper(document(NEVER), scene)
+    scene.cycles()
+    assert scene.loop.pending()["unschedulable"] == 1
+    asyncio.run(kept2.offer(offer(document(LABELLED.format("disk")))))
+    scene.cycles()
+    assert [(each.pod.name, each.node) for each in scene.effects if isinstance(each, Bind)] == [("a", "n1")]
+    record = scene.loop.ledger.records.of("default/a")[-1]
+    assert (record.generation, record.digest) == (1, kept2.in_force.digest)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_text_changes_nothing(what):
+    scene, kept, told = started()
+    policy, digest = scene.loop.ledger.policy, kept.in_force.digest
+    asyncio.run(kept.offer(offer(BAD[what])))
+    assert scene.loop.ledger.policy is policy
+    assert (scene.loop.ledger.generation, kept.in_force.digest) == (0, digest)
+    ((reason, stays),) = told.refusals
+    assert stays == 0
+    assert reason.startswith("policy.yaml:")
+    line, column = reason.split(":")[1:3]
+    assert int(line) >= 3
+    assert int(column) >= 1
+    assert reason in kept.note()
+
+
+def test_the_good_text_again_ends_the_refusal():
+    _, kept, told = started()
+    asyncio.run(kept.offer(offer(BAD["syntax"])))
+    assert kept.refused is not None
+    asyncio.run(kept.offer(offer("# as before\n" + document())))
+    assert kept.refused is None
+    assert kept.results == {"rejected": 1, "unchanged": 1}
+    assert told.generations == [0]
+    assert kept.in_force.offer.source.text.startswith("# as before")
+
+
+def test_a_bad_text_is_told_once():
+    _, kept, told = started()
+    for _ in range(3):
+        asyncio.run(kept.offer(offer(BAD["syntax"])))
+    assert len(told.refusals) == 1
+
+
+def test_half_a_text_is_read_once_more():
+    whole = document(LABELLED.format("disk"))
+    scene, kept, told = started()
+
+    async def again():
+        return offer(whole)
+
+    asyncio.run(kept.offer(offer(whole[:-10]), again))
+    assert told.refusals == []
+    assert scene.loop.ledger.generation == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("leaderElection: {leaseDuration: 20s}\n", ':3:34: error[STW205]: leaderElection.leaseDuration: cannot change'),
+        ("leaderElection:\n  resourceName: other\n", ":4:17: error[STW205]: leaderElection.resourceName: cannot change"),
+        ("clientConnection: {qps: 7}\n", ":3:25: error[STW205]: clientConnection.qps: cannot change"),
+        ("delayCacheUntilActive: true\n", ":3:24: error[STW205]: delayCacheUntilActive: cannot change"),
+    ],
+)
+def test_what_needs_a_restart_is_refused_at_its_place(more, says):
+    _, kept, told = started()
+    asyncio.run(kept.offer(offer(document(more=more))))
+    ((reason, _),) = told.refusals
+    assert reason.startswith(f"policy.yaml{says}")
+    assert "while the scheduler runs" in reason
+
+
+def test_what_the_command_line_says_is_no_change():
+    scene = Scene().start(CLUSTER)
+    text = document(more="leaderElection: {resourceName: a}\n")
+    kept, told = keeper(text, scene, {"resource_name": "mine"})
+    asyncio.run(kept.offer(offer(document(NEVER, more="leaderElection: {resourceName: b}\n"))))
+    assert told.refusals == []
+    assert kept.in_force.policy.configuration.leader_election.resource_name == "mine"
+
+
+def test_a_rule_that_rejects_everything_is_in_force_with_a_warning():
+    scene, kept, _ = started(CLUSTER + "pod a cpu=1")
+    asyncio.run(kept.offer(offer(document(NEVER))))
+    assert scene.loop.ledger.generation == 1
+    (warning,) = kept.in_force.warnings
+    assert warning.severity is Severity.WARNING
+    assert "rule r0: the filter lets no node pass (2 nodes of the live cluster, for default/a)" in warning.message
+    assert warning.span.line == 6
+
+
+def test_what_fails_on_the_live_cluster_is_refused(monkeypatch):
+    scene, kept, told = started()
+
+    def fails(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("stowplan.edge.policies.keeper.tried", fails)
+    asyncio.run(kept.offer(offer(document(NEVER))))
+    assert scene.loop.ledger.generation == 0
+    assert "failed on the live cluster: RuntimeError: boom" in told.refusals[0][0]
+
+
+def test_an_unreadable_text_is_refused_and_looked_at_again():
+    _, kept, told = started()
+    wrong = Offer(Source("p", ""), Diagnostic(Code.UNREADABLE, Severity.ERROR, "p: the input is empty"))
+    asyncio.run(kept.offer(wrong))
+    asyncio.run(kept.offer(offer(document(NEVER))))
+    assert told.refusals == [("error[STW117]: p: the input is empty", 0)]
+    assert told.generations == [0, 1]
+
+
+def test_a_text_that_is_gone_leaves_the_policy_in_force():
+    scene, kept, told = started()
+    kept.lost("it is not there")
+    kept.lost("it is not there")
+    assert told.losses == ["it is not there"]
+    assert kept.note().endswith("; it is not there")
+    asyncio.run(kept.offer(offer(document())))
+    assert kept.trouble == ""
+    assert scene.loop.ledger.generation == 0
+
+
+def test_twenty_edits_a_third_of_them_bad():
+    """The scheduler goes on placing under the last good policy, and every decision was made under one that was in force."""
+    scene, kept, told = started("\n".join(f"node n{i} cpu=64 a{i}=x" for i in range(8)))
+    wrong, digests = list(BAD.values()), {0: kept.in_force.digest}
+    for edit in range(20):
+        text = wrong[edit // 3 % 3] if edit % 3 == 2 else document(LABELLED.format(f"a{edit % 8}"))
+        asyncio.run(kept.offer(offer(text)))
+        digests[scene.loop.ledger.generation] = kept.in_force.digest
+        scene.now += 0.5
+        scene.show(f"pod p{edit} cpu=1")
+        scene.cycles()
+        placed = scene.loop.ledger.records.of(f"default/p{edit}")[-1]
+        good = edit - 1 if edit % 3 == 2 else edit
+        assert (placed.result, placed.node) == ("scheduled", f"n{good % 8}")
+        assert placed.digest == digests[placed.generation]
+    assert len(told.refusals) == 6
+    assert told.generations == list(range(15))
+
+
+def test_profiles_that_come_and_go():
+    scene, kept, _ = started(CLUSTER + "pod a cpu=1 schedulerName=other")
+    scene.cycles()
+    assert not [each for each in scene.effects if isinstance(each, Bind)]
+    asyncio.run(kept.offer(offer(f"{HEAD}profiles:\n- schedulerName: default-scheduler\n- schedulerName: other\n")))
+    scene.cycles()
+    assert [each.pod.name for each in scene.effects if isinstance(each, Bind)] == ["a"]

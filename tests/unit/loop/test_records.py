@@ -1,0 +1,85 @@
+"""Decision records and the shadow of another scheduler."""
+
+from stowplan.edge.load import load_policy
+from stowplan.loop.loop import Loop
+from unit.loop.driving import Scene
+
+NODES = "node a cpu=4 mem=8Gi\nnode b cpu=8 mem=8Gi\n"
+
+
+def records(scene, key):
+    return scene.loop.ledger.records.of(key)
+
+
+def test_a_placement_is_recorded_with_scores_runner_up_and_margin():
+    scene = Scene().start(NODES + "node c cpu=1\npod default/p cpu=2")
+    scene.run()
+    (record,) = records(scene, "default/p")
+    assert (record.result, record.node, record.feasible, record.generation) == ("scheduled", "b", 2, 0)
+    assert [each.node for each in record.best] == ["b", "a"]
+    assert record.best[0].total == record.score
+    assert record.margin == record.best[0].total - record.best[1].total
+    assert record.margin > 0
+    assert sum(part[2] for part in record.best[0].scores.values()) == record.best[0].total
+    (reason,) = record.reasons
+    assert (reason.text, reason.plugin, reason.nodes, reason.examples) == ("Insufficient cpu", "NodeResourcesFit", 1, ("c",))
+    told = record.to_json()
+    assert told["runnerUp"] == "a"
+    assert told["candidates"][0]["scores"]["NodeResourcesFit"]["weighted"] > 0
+
+
+def test_a_failed_attempt_is_recorded_with_reasons():
+    scene = Scene().start("node c cpu=1\npod default/p cpu=2")
+    scene.run(3)
+    (record,) = records(scene, "default/p")
+    assert (record.result, record.node) == ("unschedulable", "")
+    assert [reason.text for reason in record.reasons] == ["Insufficient cpu"]
+    assert record.message.startswith("0/1 nodes are available")
+
+
+def test_in_a_burst_scores_are_left_out_and_that_is_said():
+    scene = Scene().start(NODES + "pod default/p-{1..40}")
+    scene.run()
+    detailed = [record.detailed for record in scene.loop.ledger.records]
+    assert len(detailed) == 40
+    assert not detailed[0]
+    assert detailed[-1]
+
+
+def test_only_so_many_are_kept():
+    scene = Scene()
+    scene.loop.ledger.records.__init__(size=3)
+    scene.start(NODES + "pod default/p-{1..5}")
+    scene.run()
+    assert len(scene.loop.ledger.records) == 3
+    assert scene.loop.ledger.records.written == 5
+
+
+def shadowing(text):
+    scene = Scene()
+    scene.loop = Loop(load_policy(None), lambda _: 0, shadow=True)
+    return scene.start(text)
+
+
+def test_a_shadow_decides_nothing_and_agrees_with_the_same_node():
+    scene = shadowing(NODES + "pod default/p cpu=2")
+    scene.run(60)
+    assert scene.effects == []
+    scene.patch("Pod", "default/p", spec={"nodeName": "b"})
+    shadow = scene.loop.ledger.shadow
+    assert dict(shadow.outcomes) == {"same": 1}
+    assert shadow.agreement == 1.0
+
+
+def test_a_shadow_explains_what_it_would_have_done_otherwise():
+    scene = shadowing(NODES + "node c cpu=1\nnode d cpu=8 mem=8Gi\npod default/p cpu=2\npod default/q cpu=2\npod default/r cpu=2")
+    scene.patch("Pod", "default/p", spec={"nodeName": "a"})
+    scene.patch("Pod", "default/q", spec={"nodeName": "c"})
+    scene.patch("Pod", "default/r", spec={"nodeName": "d"})
+    shadow = scene.loop.ledger.shadow
+    assert dict(shadow.outcomes) == {"lower": 1, "rejected": 1, "tied": 1}
+    lower, rejected = shadow.disagreements
+    assert (lower.theirs, lower.ours) == ("a", "b")
+    assert "NodeResourcesFit +" in lower.explanation
+    assert rejected.explanation == "c is rejected by NodeResourcesFit: Insufficient cpu"
+    assert shadow.to_json()["agreement"] == 0.333333
