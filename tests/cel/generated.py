@@ -19,7 +19,12 @@ WORLD = {
     "bool": (False, True),
     "bytes": (b"", b"a", b"\xc3\xa9", b"\xff"),
     "timestamp": (0, 1709168523 * 10**9, 951782400123456000, -2208988800 * 10**9),
-    "duration": (0, 90 * 10**9, -1500000000, 86400 * 10**9),
+    "duration": (
+        0,
+        90 * 10**9,
+        -1500000000,
+        86400 * 10**9,
+    ),
 }
 LITERALS = {
     "int": ("0", "1", "-1", "2", "3", "10", "9223372036854775807"),
@@ -29,7 +34,11 @@ LITERALS = {
     "bool": ("true", "false"),
     "bytes": ("b''", "b'a'", "b'\\xff'"),
     "timestamp": ("timestamp('2024-03-10T07:08:09Z')", "timestamp(0)"),
-    "duration": ("duration('1h')", "duration('-90s')", "duration('1.5s')"),
+    "duration": (
+        "duration('1h')",
+        "duration('-90s')",
+        "duration('1.5s')",
+    ),
     "list(int)": ("[1, 2, 3]", "[7]", "[3, -1, 3]"),
     "list(string)": ("['a', 'b']", "['web']"),
     "map(string, int)": ("{'a': 1, 'b': 2}",),
@@ -66,14 +75,17 @@ FORMS = {
         "§string§.contains(§string§)", "(§int§ in §list(int)§)", "(§string§ in §map(string, string)§)", "has(labels.app)",
         "§list(int)§.exists(v, v > §int§)", "§list(int)§.all(v, v / (v - 1) < §int§)", "§list(int)§.exists_one(v, v == §int§)",
         "§list(string)§.exists(w, w == §string§)", "(§timestamp§ < §timestamp§)", "(§duration§ == §duration§)",
-        "§string§.matches('^[a-z]+-?[0-9]*$')", "(§list(int)§ == §list(int)§)", "(dyn(§int§) < §double§)", "(dyn(§int§) == §double§)",
+        "§string§.matches('^[a-z]+-?[0-9]*$')", "(§list(int)§ == §list(int)§)", "(dyn(§int§) < §double§)",
+        "(dyn(§int§) == §double§)",
         "(dyn(§string§) == §int§)", "(dyn(§int§) > 1 && §bool§)", "bool(§string§)", "math.isNaN(§double§)",
         "labels[?§string§].hasValue()", "(§map(string, int)§ == §map(string, int)§)", "labels.exists(k, k == §string§)",
         "(dyn(§uint§) == §int§)",
     ),
     "bytes": ("(§bytes§ + §bytes§)", "bytes(§string§)", "base64.decode(base64.encode(§bytes§))"),
     "timestamp": ("(§timestamp§ + §duration§)", "(§timestamp§ - §duration§)", "timestamp(s)", "timestamp(t)"),
-    "duration": ("(§duration§ + §duration§)", "(§duration§ - §duration§)", "(§timestamp§ - §timestamp§)", "duration(s)", "duration(t)"),
+    "duration": (
+        "(§duration§ + §duration§)", "(§duration§ - §duration§)", "(§timestamp§ - §timestamp§)", "duration(s)", "duration(t)",
+    ),
     "list(int)": (
         "(§list(int)§ + §list(int)§)", "§list(int)§.map(v, v + §int§)", "§list(int)§.filter(v, v != §int§)", "[§int§, §int§]",
         "§list(string)§.map(w, size(w))",

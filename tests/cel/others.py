@@ -1,6 +1,6 @@
 """Other implementations of CEL as second opinions: cel-expr-python and cel-python on the cases of `generated`."""
 
-import datetime
+import datetime as dt
 import math
 
 from generated import VARIABLES
@@ -8,7 +8,7 @@ from generated import VARIABLES
 from stowplan.cel import SPEC, CelError, Environment, Program, compile_expression, parse_type
 from stowplan.cel.values import Duration, Timestamp, TypeValue, UInt, as_key, from_key
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 ERROR = "error"
 _UNORDERED = "NaN values cannot be ordered"
 """cel-go's error, and so ours; cel-cpp and cel-python find NaN neither less nor greater than anything"""
@@ -55,7 +55,8 @@ class CelCpp:
         from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings  # noqa: PLC0415
 
         extensions = [
-            ext_bindings.ExtBindings(), ext_encoders.ExtEncoders(), ext_math.ExtMath(), ext_optional.ExtOptional(), ext_strings.ExtStrings()
+            ext_bindings.ExtBindings(), ext_encoders.ExtEncoders(), ext_math.ExtMath(),
+            ext_optional.ExtOptional(), ext_strings.ExtStrings(),
         ]  # fmt: skip
         simple = {name.lower(): getattr(cel.Type, name) for name in ("INT", "UINT", "DOUBLE", "STRING", "BOOL", "BYTES")}
         simple |= {"timestamp": cel.Type.TIMESTAMP, "duration": cel.Type.DURATION}
@@ -81,10 +82,10 @@ class CelCpp:
     def _given(self, name, value):
         kind = VARIABLES[name]
         if kind == "timestamp":
-            return _EPOCH + datetime.timedelta(microseconds=value // 1000)
-        return datetime.timedelta(microseconds=value // 1000) if kind == "duration" else value
+            return _EPOCH + dt.timedelta(microseconds=value // 1000)
+        return dt.timedelta(microseconds=value // 1000) if kind == "duration" else value
 
-    def _plain(self, value):
+    def _plain(self, value):  # noqa: PLR0911 - a line a type
         kind, found = value.type(), value.value()
         if kind == self._cel.Type.ERROR:
             return ERROR
@@ -92,9 +93,9 @@ class CelCpp:
             return [self._plain(item) for item in found]
         if isinstance(found, dict):
             return {str(("str", key)): self._plain(item) for key, item in found.items()}
-        if isinstance(found, datetime.datetime):
-            return "Timestamp", _microseconds(found.replace(tzinfo=datetime.UTC) - _EPOCH)
-        if isinstance(found, datetime.timedelta):
+        if isinstance(found, dt.datetime):
+            return "Timestamp", _microseconds(found.replace(tzinfo=dt.UTC) - _EPOCH)
+        if isinstance(found, dt.timedelta):
             return "Duration", _microseconds(found)
         if isinstance(found, float):
             return "double", repr(found) if not math.isnan(found) else "nan"

@@ -31,6 +31,11 @@ def test_vectors(name, capsys):
     assert code == 0, capsys.readouterr().out
 
 
+def test_what_random_expressions_brought_to_light(capsys):
+    """Expressions on which this and Kubernetes' environment once differed, with the answers of the latter."""
+    assert conformance.main([HERE / "found.jsonl"]) == 0, capsys.readouterr().out
+
+
 def test_a_wrong_value_fails(tmp_path, capsys):
     path = tmp_path / "own.json"
     test = {"id": "own/1", "file": "own", "section": "s", "name": "n", "expr": "1 + 1", "expect": {"value": {"int": "3"}}}

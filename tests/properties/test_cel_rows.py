@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.cel import RULES, CelError, Environment, Program, compile_expression
+from stowplan.cel import DEVICES, KUBERNETES, RULES, CelError, Environment, Program, compile_expression
 from stowplan.cel.column import Rows
 from stowplan.cel.kinds import DYN, parse_type
 from stowplan.cel.library.named_format import FORMATS
@@ -96,6 +96,14 @@ def _agrees(program, columns, constants, size=_SIZE):
     return answer
 
 
+def test_the_table_has_every_overload_of_every_dialect_for_rules():
+    """What `test_every_overload` runs over: nothing that an expression of a rule can call is left out."""
+    tables = (RULES, KUBERNETES, DEVICES)
+    assert {overload.signature for table in tables for overload in table.overloads} == {o.signature for o in RULES.overloads}
+    callable_ = {name for name, _ in Environment({}).functions}
+    assert callable_ == {overload.name for overload in RULES.overloads}
+
+
 @pytest.mark.parametrize("overload", RULES.overloads, ids=lambda overload: overload.signature)
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "dyn"])
 def test_every_overload(overload, typed):
@@ -105,7 +113,7 @@ def test_every_overload(overload, typed):
     variables = {f"x{index}": kind if typed else DYN for index, kind in enumerate(kinds)}
     program = compile_expression(_expression(overload), Environment(variables))
     assert isinstance(program, Program), program
-    for _ in range(2):
+    for _ in range(6):
         columns, constants = {}, {}
         for index, kind in enumerate(kinds):
             if rng.random() < 0.7:
@@ -154,6 +162,11 @@ _EXPRESSIONS = [
     "(now - node.since).getHours() + node.since.getFullYear()",
     "node.ready ? now : node.since",
     "math.greatest(node.count, node.memory, 3)",
+    "node.pods.sortBy(p, p.labels.app).size() > 0 || node.ready",
+    "node.ready || node.pods.sortBy(p, p.labels.app).size() > 0 || node.count > 1",
+    "node.pods.exists(p, p.priority > 1 || node.pods.sortBy(q, q.labels.app).size() > p.priority)",
+    "node.pods.all(p, p.priority > 1 && node.pods.sortBy(q, q.labels.app).size() > p.priority)",
+    "node.mixed == [node.count] || node.pods == node.pods && node.labels == pod.labels",
 ]
 
 _LABELS = st.dictionaries(st.sampled_from(["zone", "ssd", "gpu", "app"]), st.sampled_from(["a", "b", "x", "a100"]), max_size=3)

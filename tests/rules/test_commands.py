@@ -78,6 +78,30 @@ def test_eval_of_what_is_no_expression(capsys, dump):
     assert "expression:1:6: error[STW303]: undefined field 'labls' in Node, did you mean \"labels\"?" in capsys.readouterr().err
 
 
+def test_eval_asks_cel_python(capsys, dump):
+    pytest.importorskip("celpy")
+    for expression in (
+        "node.free.cpu / node.allocatable.cpu",
+        'has(node.labels.disk) && node.labels["disk"] == "ssd"',
+        "[1, node.pods.size()]",
+    ):
+        code, found = evaluated(capsys, "--cluster", dump, "--engine", "cel-python", expression)
+        own = evaluated(capsys, "--cluster", dump, expression)[1]
+        assert code == 0
+        assert [one["value"] for one in found["values"]] == [one["value"] for one in own["values"]]
+        assert found["evaluated"] == "rows: by cel-python"
+    code, found = evaluated(capsys, "--cluster", dump, "--engine", "cel-python", 'node.labels["disk"]')
+    assert code == 1
+    assert found["values"][0]["value"] == "ssd"
+    assert "no such" in found["values"][1]["error"]
+
+
+def test_eval_says_how_to_get_cel_python(capsys, dump, monkeypatch):
+    monkeypatch.setitem(sys.modules, "celpy", None)
+    assert run(["eval", "--cluster", dump, "--engine", "cel-python", "1 + 1"]) == 2
+    assert "cel-python is not installed: pip install 'stowplan[cel-python]'" in capsys.readouterr().err
+
+
 def test_eval_counts_values_only_where_some_are_alike(capsys, dump):
     assert run(["eval", "--cluster", dump, "node.free.cpu / 9.0"]) == 0
     out = capsys.readouterr().out

@@ -4,6 +4,8 @@ import pytest
 
 from rules.scenes import ZONE, cluster, policy
 from stowplan.plugins.cel_rule import expressions_of
+from stowplan.plugins.cel_rule.podview import SeatedView
+from stowplan.plugins.cel_rule.reading import OF_PODS
 from stowplan.policy.layers import reach_of
 from stowplan.state import Cluster, Reach
 
@@ -51,6 +53,68 @@ def test_variables_messages_and_conditions_count_too():
     expressions = expressions_of(found)
     assert set(expressions.variables) == {"a", "b"}
     assert expressions.reading.pod == {("annotations", "y")}
+
+
+ALL = {"name", "namespace", "labels", "priority", "requests", "owner", "age"}
+
+
+def test_all_members_of_a_pod_on_a_node_are_known():
+    assert set(SeatedView.members) == OF_PODS == ALL
+
+
+@pytest.mark.parametrize(
+    ("expression", "of_pods", "others"),
+    [
+        ("node.pods.exists(p, p.priority > 0)", {"priority"}, {}),
+        ("node.pods.exists(p, p.labels.app == pod.labels.app)", {"labels"}, {"pod": {("labels", "app")}}),
+        ("node.pods.filter(p, p.age > duration('1h')).map(p, p.owner.name).size() > 0", {"age", "owner"}, {"timed": True}),
+        ("node.pods.all(i, p, i < 3 || p.namespace == namespace.name)", {"namespace"}, {"namespace": {("name",)}}),
+        ("node.pods.map(p, p.requests.cpu).sum() > 1.0", {"requests"}, {}),
+        ("node.pods.size() > 1", set(), {}),
+        ("node.pods.filter(p, p.priority > 0).exists(q, q.age > duration('1h'))", {"priority", "age"}, {"timed": True}),
+        ("node.pods.sortBy(p, p.priority)[0].name == 'x'", {"priority", "name"}, {}),
+        ("node.pods.first().hasValue()", ALL, {"timed": True}),
+        ("node.pods.exists(p, p.priority > 0) && node.pods.map(p, p).size() > 0", ALL, {"timed": True}),
+        ("cel.bind(all, node.pods, all.exists(p, p.name == 'x'))", {"name"}, {}),
+        ("node.pods[0].priority > 0", {"priority"}, {}),
+        ('node.domain("zone").pods({"app": pod.labels.app}) > 0', set(), {"pod": {("labels", "app")}, "beyond": True}),
+        ("node.domain(pod.annotations.key).free.cpu > 1.0", set(), {"pod": {("annotations", "key")}, "beyond": True}),
+        ("cluster.nodes > 1", set(), {"beyond": True, "cluster": True}),
+        ("cluster.requested.cpu / cluster.allocatable.cpu < 0.5", set(), {"beyond": True, "cluster": True}),
+        ("now.isBetween('22:00', '06:00', 'UTC')", set(), {"timed": True, "now": True}),
+        ("pod.age > duration('1m')", set(), {"pod": {("age",)}, "timed": True, "now": True}),
+        ("params.least < node.allocatable.cpu", set(), {}),
+        ("node.allocatable[params.name] > 0.0", set(), {}),
+        (
+            "namespace.labels.tier == 'x' && namespace.annotations['y'] == ''",
+            set(),
+            {"namespace": {("labels", "tier"), ("annotations", "y")}},
+        ),
+        ("variables.old", set(), {"timed": True, "now": True}),
+        ("variables.far > 1", set(), {"beyond": True, "cluster": True}),
+        ("pod.spec.containers.exists(c, c.image == node.name)", set(), {"pod": {("spec", "containers")}}),
+    ],
+)
+def test_what_is_read_besides_columns(expression, of_pods, others):
+    variables = [("old", "node.age > duration('1h')"), ("far", "cluster.nodes"), ("unused", "node.pods.size() + cluster.nodes")]
+    found = plugin(expression, variables=variables, params={"least": 2.0, "name": "cpu"})
+    reading = expressions_of(found).reading
+    assert reading.of_pods == of_pods
+    assert reading.pods is ("node.pods" in expression)
+    for name, nothing in (("pod", set()), ("namespace", set()), ("beyond", False), ("cluster", False), ("now", False)):
+        assert getattr(reading, name) == others.get(name, nothing), name
+    assert reading.timed is others.get("timed", False)
+    assert reading.of_node is ("node" in expression or "cluster" in expression or "variables" in expression)
+
+
+def test_an_amount_whose_name_is_computed_reads_all_amounts():
+    reading = expressions_of(plugin("node.allocatable[pod.labels.resource] > 0.0")).reading
+    assert {column.family: names for column, names in reading.amounts.items()} == {"allocatable": None}
+    reading = expressions_of(plugin("node.free.cpu > 1.0 && node.allocatable['example.com/gpu'] > 0.0")).reading
+    assert {column.family: names for column, names in reading.amounts.items()} == {
+        "allocatable": {"cpu", "example.com/gpu"},
+        "requested": {"cpu"},
+    }
 
 
 PODS = """pod a cpu=1 labels=app=x,other=1

@@ -48,7 +48,11 @@ def suite(tmp_path, test):
         ({"expect": {}}, "tests[0].expect", "Required value: the test expects nothing"),
         ({"expect": {"rejected": {}, "score": {}}}, "tests[0].expect", "Required value: the test expects nothing"),
         ({"args": {"sdd": {}}, "expect": {"node": "a"}}, "tests[0].args.sdd", 'there is no plugin or rule "sdd" in the policy'),
-        ({"expect": {"unschedulable": False}, "args": {"ssd": {"disk": "x"}}}, "tests[0].expect.unschedulable", "expected some node"),
+        (
+            {"expect": {"unschedulable": False}, "args": {"ssd": {"disk": "x"}}},
+            "tests[0].expect.unschedulable",
+            "expected some node",
+        ),
     ],
 )
 def test_a_test_that_could_not_fail_fails(tmp_path, test, path, message):

@@ -4,7 +4,7 @@ The checks know the server's truth, what each process has been told by it, and w
 blamed for what it could not know: it is blamed for overcommitting a node with pods that it had read about, or bound itself.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -50,7 +50,8 @@ class Checks:
         self.views: dict[str, View] = defaultdict(View)
         self.scheduled: dict[str, float] = {}
         """when a process learned that the pod of a uid is bound, by (process, uid)"""
-        self.bindings = self.writes = 0
+        self.bindings = 0
+        self.requests: Counter[str] = Counter()
         self.every = CHECK_EVERY if run.scenario.seed % CLOSELY else 1
 
     def violated(self, message: str) -> None:
@@ -120,10 +121,10 @@ class Checks:
     # What a process writes
 
     def before(self, wire, what: str, request) -> None:
-        """A write of a scheduler arrives."""
+        """A request of a scheduler arrives."""
+        self.requests[what] += 1
         if what in FREE:
             return
-        self.writes += 1
         holder = self.leader()
         if holder and holder != wire.identity:
             self.violated(f"{wire.identity} writes ({request.method} {request.path}) while {holder} holds the lease")

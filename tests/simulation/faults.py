@@ -11,7 +11,7 @@ CODES = {"409": 409, "429": 429, "500": 500, "503": 503, "404": 404, "410": 410}
 
 @dataclass(frozen=True)
 class Fault:
-    """From `begin` to `end`, the next `count` requests of this kind go wrong this way.
+    """From `begin` to `end`, `count` requests of this kind go wrong this way, after `skip` that do not.
 
     how       refused        no connection, no effect
               lost           no answer until the client gives up, no effect
@@ -36,6 +36,7 @@ class Fault:
     plural: str = ""
     process: int | None = None
     seconds: float = 1.0
+    skip: int = 0
 
     def applies(self, process: int, what: str, plural: str, now: float) -> bool:
         return (
@@ -55,15 +56,15 @@ class Faults:
     """The faults of a scenario while it runs."""
 
     faults: tuple[Fault, ...] = ()
-    left: dict[int, int] = field(default_factory=dict)
+    met: dict[int, int] = field(default_factory=dict)
+    """by number of a fault, the requests that it applied to"""
 
     def take(self, process: int, what: str, plural: str, now: float) -> Fault | None:
         """The fault that a request meets, which is used up by it."""
         for number, fault in enumerate(self.faults):
             if fault.how not in LASTING and fault.applies(process, what, plural, now):
-                left = self.left.setdefault(number, fault.count)
-                if left > 0:
-                    self.left[number] = left - 1
+                met = self.met[number] = self.met.get(number, 0) + 1
+                if fault.skip < met <= fault.skip + fault.count:
                     return fault
         return None
 

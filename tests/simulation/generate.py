@@ -18,7 +18,9 @@ CAPACITIES = (
     {"cpu": "1", "memory": "2Gi", "pods": "10"},
 )
 KINDS = ("plain", "plain", "big", "tiny", "spread", "soft", "anti", "near", "high", "higher", "never", "gated", "late", "late2")
-KINDS += ("local", "port", "ssd", "pack", OTHER, "nobody")
+KINDS += ("local", "port", "ssd", "tolerant", "pack", OTHER, "nobody")
+LARGE = 0.08
+"""share of worlds that are three times as large"""
 LINES = ("close", "close", "reset", "silence", "gone")
 PLURALS = ("", "pods", "pods", "nodes", "persistentvolumeclaims", "persistentvolumes")
 
@@ -45,19 +47,20 @@ class _Maker:
         self.pods: list[tuple[str, str]] = []
         self.kinds = self.random.sample(KINDS, self.random.randint(3, 8))
         self.replicas = self.random.choice((1, 1, 2))
+        self.scale = 3 if self.random.random() < LARGE else 1
 
     def make(self) -> Scenario:
         for name in NAMESPACES:
             self.step(0.0, "create", item=namespace(name) | {"metadata": {"name": name, "labels": {"team": name}}})
         self.step(0.0, "create", item=storage_class(LATE, PROVISIONER))
         self.step(0.0, "create", item=storage_class(LOCAL, "kubernetes.io/no-provisioner"))
-        for _ in range(self.random.randint(2, 9)):
+        for _ in range(self.scale * self.random.randint(2, 9)):
             self.add_node(0.0)
-        for _ in range(self.random.randint(2, 16)):
+        for _ in range(self.scale * self.random.randint(2, 16)):
             self.add_pod(0.0)
         if self.random.random() < 0.3:
             self.add_budget(0.0)
-        for _ in range(self.random.randint(8, 40)):
+        for _ in range(self.scale * self.random.randint(8, 40)):
             at = round(self.random.uniform(0.5, CALM - 2), 2)
             getattr(self, self.random.choice(CHURN))(at)
         if self.random.random() < 0.85:
@@ -100,6 +103,8 @@ class _Maker:
         if kind in ("big", "tiny"):
             requests = {"cpu": "1500m", "memory": "2Gi"} if kind == "big" else {}
         spec = {"schedulerName": "stow", "priority": 0} | self.spec(at, space, name, kind, app)
+        if self.random.random() < 0.25:
+            spec |= self.spec(at, space, name, self.random.choice(self.kinds), app)
         made = pod(name, space, {"app": app}, requests, **spec)
         if kind == "port":
             made["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": self.random.choice((80, 81))}]
@@ -115,6 +120,8 @@ class _Maker:
         hard = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
         soft = hard | {"topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway"}
         term = [{"topologyKey": self.random.choice((HOST, ZONE)), "labelSelector": selector}]
+        if self.random.random() < 0.3:
+            term[0]["namespaceSelector"] = {"matchLabels": {"team": self.random.choice(("red", "web"))}}
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         return {
             "spread": {"topologySpreadConstraints": [hard]},
@@ -126,6 +133,7 @@ class _Maker:
             "never": {"priority": 500, "preemptionPolicy": "Never"},
             "gated": {"schedulingGates": [{"name": "example.com/quota"}]},
             "ssd": {"nodeSelector": {"disk": "ssd"}},
+            "tolerant": {"tolerations": [{"key": "team", "operator": "Exists"}]},
             "pack": {"schedulerName": "pack"},
             OTHER: {"schedulerName": OTHER},
             "nobody": {"schedulerName": "nobody"},
@@ -177,6 +185,12 @@ class _Maker:
 
     def cordon(self, at: float) -> None:
         self.step(at, "cordon", name=self.some_node(), on=self.random.random() < 0.5)
+
+    def taint(self, at: float) -> None:
+        self.step(at, "taint", name=self.some_node(), on=self.random.random() < 0.5)
+
+    def change_policy(self, at: float) -> None:
+        self.step(at, "change_policy", number=self.random.randint(0, 1))
 
     def relabel_node(self, at: float) -> None:
         label = self.random.choice((ZONE, "disk"))
@@ -259,6 +273,6 @@ class _Maker:
 
 CHURN = ("add_pod", "add_pod", "add_pod", "burst", "add_node", "delete_pod", "delete_pod", "recreate_pod", "bind_elsewhere")
 CHURN += ("finish_pod", "relabel_pod", "lift_gates", "lift_gates", "remove_node", "cordon", "relabel_node", "resize_node")
-CHURN += ("return_node", "relabel_namespace", "add_volume", "add_budget")
+CHURN += ("return_node", "relabel_namespace", "taint", "change_policy", "add_volume", "add_budget")
 TROUBLES = ("fail_calls", "fail_calls", "fail_binds", "fail_binds", "meddle", "meddle", "fail_watches", "disturb", "disturb")
 TROUBLES += ("slow", "lasting", "forget_history", "server_down", "fail_lease", "freeze", "crash")

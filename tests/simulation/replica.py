@@ -11,16 +11,17 @@ from stowplan.edge.kube.lease import Seat
 from stowplan.loop.loop import Loop
 
 PACKING = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}}}]
-POLICY = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "stow"}, {"schedulerName": "pack", "pluginConfig": PACKING}],
-}
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+PROFILES = (
+    [{"schedulerName": "stow"}, {"schedulerName": "pack", "pluginConfig": PACKING}],
+    [{"schedulerName": "stow", "pluginConfig": PACKING}, {"schedulerName": "pack"}],
+)
 
 
 @cache
-def policy():
-    return load_policy(POLICY)
+def policy(number: int = 0):
+    """One of two policies; processes start with the first."""
+    return load_policy(HEAD | {"profiles": PROFILES[number]})
 
 
 class Watched:
@@ -98,6 +99,10 @@ class Replica:
         self.run.clock.say(f"{self.identity} CRASHES")
         self._clear()
         self.run.clock.after(2.0, self.start)
+
+    def tell(self, event) -> None:
+        if self.drive is not None:
+            self.drive.tell(event)
 
     def freeze(self, seconds: float) -> None:
         if self.machine is not None:

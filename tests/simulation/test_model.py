@@ -112,7 +112,7 @@ def test_a_killed_machine_does_nothing_more(cluster):
 
 def test_what_spins_is_told(cluster):
     async def work():
-        while True:
+        while True:  # noqa: ASYNC110 - that is the point
             await asyncio.sleep(0)
 
     cluster.machine.create_task(work())

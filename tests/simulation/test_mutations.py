@@ -26,10 +26,10 @@ SEEDS = 60
 def found(monkeypatch):
     """Finds the first violation, with what is added to the scenarios of the seeds; without the mutation there is none."""
 
-    def search(*faults, **changes) -> str:
+    def search(*faults, steps=(), **changes) -> str:
         for seed in range(SEEDS):
             made = generate(seed)
-            scenario = replace(made, faults=(*faults, *made.faults), **changes)
+            scenario = replace(made, faults=(*faults, *made.faults), steps=(*made.steps, *steps), **changes)
             violation = run(scenario, keep_trace=False).violation
             if violation:
                 monkeypatch.undo()
@@ -100,7 +100,8 @@ def test_a_new_list_that_is_not_compared_with_what_was_known(found, monkeypatch)
         original(self, found_)
 
     monkeypatch.setattr(reflector.Reflector, "_replace", replace_)
-    assert "knows otherwise" in found()
+    steps = [Step(float(at), "disturb", {"how": "gone"}) for at in range(10, 60, 5)]
+    assert "knows otherwise" in found(steps=steps)
 
 
 def test_a_watch_whose_silence_is_not_noticed(found, monkeypatch):

@@ -2,7 +2,9 @@
 
 from simulation.actors import CLAIMS, MERGE, NODES, PODS, Client
 from simulation.patches import clone
+from simulation.replica import policy
 from simulation.storage import BY_PLURAL, KINDS
+from stowplan.loop.events import PolicyChanged
 
 NAMESPACES = BY_PLURAL["namespaces"]
 BY_KIND = {(kind.group, kind.name): kind for kind in KINDS}
@@ -84,6 +86,10 @@ class World:
     def cordon(self, name: str, on: bool) -> None:
         self.client.patch(NODES, ("", name), {"spec": {"unschedulable": on or None}})
 
+    def taint(self, name: str, on: bool) -> None:
+        taints = [{"key": "team", "value": "x", "effect": "NoSchedule"}] if on else None
+        self.client.patch(NODES, ("", name), {"spec": {"taints": taints}})
+
     def relabel_node(self, name: str, key: str, value: str) -> None:
         self.client.patch(NODES, ("", name), {"metadata": {"labels": {key: value}}})
 
@@ -95,6 +101,11 @@ class World:
 
     def delete_claim(self, key) -> None:
         self.client.delete(CLAIMS, tuple(key))
+
+    def change_policy(self, number: int) -> None:
+        """All processes that live now decide by another policy, which admits the same nodes."""
+        for replica in self.run.replicas:
+            replica.tell(PolicyChanged(policy(number), number + 1))
 
     # What goes wrong
 

@@ -182,7 +182,9 @@ def differences(scene: Scene) -> Iterator[str]:
         if "node" not in pod["new"]:
             yield f"    {pod['new'].get('message') or pod['new'].get('skipped')}"
     for workload in found["running"]["workloads"]:
-        counts = ", ".join(f"{workload[change]} {change}" for change in ("moved", "newlyPending", "newlyPlaced") if workload[change])
+        counts = ", ".join(
+            f"{workload[change]} {change}" for change in ("moved", "newlyPending", "newlyPlaced") if workload[change]
+        )
         yield f"running {short(workload['workload'])}: {counts} of {workload['pods']}"
     if not found["differs"]:
         yield "no difference"

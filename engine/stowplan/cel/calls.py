@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,24 @@ def narrowed(name: str, overloads: tuple[Overload, ...], every: tuple[Overload, 
     cel-go: a type that the checker had to guess may turn out to be another.
     """
     others = every if name[0] in "_-!@" or name == "size" else ()
+    if name in _BY_ELEMENT and len(overloads) < len(every):
+        overloads = tuple(map(_guarded, overloads))
     return Function(name, [*overloads, *(overload for overload in others if overload not in overloads)])
+
+
+def _guarded(overload: Overload) -> Overload:
+    """The overload of lists of one type: as in cel-go, a list whose first element is of another type does not fit it."""
+    first = overload.params[0] if overload.params else None
+    if first is None or first.name != "list" or first.params[0].name not in _SCALARS:
+        return overload
+    name, wanted, kernel = overload.name, first.params[0].name, overload.kernel
+
+    def guarded(items: Any, *args: Any) -> Any:
+        if items and kind_of(items[0]) != wanted:
+            raise no_overload(name, "list", *map(kind_of, args))
+        return kernel(items, *args)
+
+    return replace(overload, kernel=guarded)
 
 
 def present(value: Any) -> bool:
@@ -52,6 +70,8 @@ def lazily(name: str, left: Step, right: Step) -> Step:
 _EQUALITY = frozenset(("_==_", "_!=_"))
 _ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
 PATTERNS = frozenset(("matches", "find", "findAll"))
+_BY_ELEMENT = frozenset(("min", "max", "sum", "isSorted"))
+_SCALARS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"))
 _LONG = 500
 """Characters of a text that takes noticeable time to compare."""
 _SIMPLE = frozenset((int, float, bool, UInt, type(None), Timestamp, Duration))

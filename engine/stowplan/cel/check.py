@@ -216,8 +216,8 @@ class _Checker:
     def choice(self, node: Choice) -> Type:
         self.wants(node.condition, BOOL, self.visit(node.condition))
         then, otherwise = self.visit(node.then), self.visit(node.otherwise)
-        joined = self.inference.join(self.now(otherwise), self.now(then))
-        if joined is None:
+        joined = self.inference.fresh()
+        if not self.inference.fits([then, otherwise], [joined, joined]):
             self.faults.branches(node, self.now(then), self.now(otherwise))
             return DYN
         return self.now(joined)

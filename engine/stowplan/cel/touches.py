@@ -9,6 +9,7 @@ from stowplan.cel.tree import Bind, Call, Const, Fold, Ident, Node, OptMap, Sele
 
 Path = tuple[str, ...]
 ELEMENT = "[]"  # any element of a list or value of a map
+LENGTH = "#"  # how many elements a list has, and nothing of them
 _MEMBERSHIP = "@in"
 
 
@@ -43,12 +44,12 @@ class _Finder:
         if isinstance(node, Call):
             return self.call(node, scope)
         if isinstance(node, Fold):
-            self.fold(node, scope)
-            return None
+            return self.fold(node, scope)
         if isinstance(node, (Bind, OptMap)):
             source = node.value if isinstance(node, Bind) else node.source
             inner = {**scope, node.name: self.visit(source, scope)}
-            self.consume(inner[node.name])
+            if isinstance(node, OptMap):
+                self.consume(inner[node.name])
             self.consume(self.visit(node.body, inner))
             return None
         for child in node.children():
@@ -68,7 +69,10 @@ class _Finder:
             return None
         parts = node.args if node in self.checked.global_calls else node.children()
         for part in parts:
-            self.consume(self.visit(part, scope))
+            path = self.visit(part, scope)
+            if node.function == "size" and path is not None and self.checked.types[part].name == "list":
+                path = (*path, LENGTH)
+            self.consume(path)
         return None
 
     def keyed(self, container: Node, key: Node, scope: Mapping[str, Path | None]) -> Path | None:
@@ -77,12 +81,14 @@ class _Finder:
         self.consume(self.visit(key, scope))
         return self.below(container, ELEMENT, scope)
 
-    def fold(self, node: Fold, scope: Mapping[str, Path | None]) -> None:
-        path = self.visit(node.source, scope)
+    def fold(self, node: Fold, scope: Mapping[str, Path | None]) -> Path | None:
+        """Notes what a macro uses of the elements; gives the path of a list of some of them."""
+        path, kind = self.visit(node.source, scope), self.checked.types[node.source].name
         element = None if path is None else (*path, ELEMENT)
-        self.consume(element)
+        self.consume((*path, LENGTH) if path is not None and kind == "list" else element)
         inner = dict(scope) | dict.fromkeys(node.names)
-        if len(node.names) == 2 or self.checked.types[node.source].name != "map":
+        if len(node.names) == 2 or kind != "map":
             inner[node.names[-1]] = element
         for part in node.children()[1:]:
             self.consume(self.visit(part, inner))
+        return path if kind == "list" and node.kind in ("filter", "sortBy") else None

@@ -29,9 +29,15 @@ DIGITS = 6
     "--pod", "name", metavar="NAMESPACE/POD", help="The pod that the expression is about; left out: the only pending one."
 )
 @click.option("--profile", metavar="NAME", help="The profile whose variables the expression may use; left out: the first.")
+@click.option(
+    "--engine",
+    type=click.Choice(("stowplan", "cel-python")),
+    default="stowplan",
+    help="cel-python: ask that implementation instead, as a second opinion on the plain language.",
+)
 @click.argument("expression")
 def command(  # noqa: PLR0913, PLR0917 - an argument an option
-    policy: str | None, clusters: tuple[str, ...], form: str, name: str | None, profile: str | None, expression: str
+    policy: str | None, clusters: tuple[str, ...], form: str, name: str | None, profile: str | None, engine: str, expression: str
 ) -> int:
     """Evaluate a CEL expression for every node: its value or error, and its cost in Kubernetes' units.
 
@@ -51,7 +57,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
     if not isinstance(found, Tryout):
         raise PolicyError(found)
     pod = _pod(loaded, name, found)
-    tried, how = list(found.run(loaded.store, pod)), found.how(loaded.store, pod)
+    tried, how = _tried(found, loaded, pod, engine)
     _remark(found, loaded)
     if form in ("json", "yaml"):
         from stowplan.cli.output import document
@@ -60,6 +66,18 @@ def command(  # noqa: PLR0913, PLR0917 - an argument an option
     else:
         _show(found, tried, how, wide=form == "wide")
     return int(any(_failed(one) for one in tried))
+
+
+def _tried(found: Tryout, loaded: Inputs, pod: Pod, engine: str) -> tuple[list[Tried], str]:
+    """The values, and how they were found."""
+    if engine == "stowplan":
+        return list(found.run(loaded.store, pod)), found.how(loaded.store, pod)
+    from stowplan.edge.secondopinion import MissingError, second_opinion
+
+    try:
+        return list(second_opinion(found, loaded.store, pod)), "rows: by cel-python"
+    except MissingError as missing:
+        raise click.UsageError(str(missing)) from None
 
 
 def _profile(loaded: Inputs, name: str | None) -> Any:

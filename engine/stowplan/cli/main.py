@@ -16,7 +16,10 @@ import click
 
 from stowplan import __version__
 
-VERBS = ("explain", "simulate", "diff", "run", "eval", "test", "validate", "convert", "schema", "rule", "version")
+VERBS = (
+    *("explain", "simulate", "diff", "run", "why", "queue", "policy", "eval", "test"),
+    *("validate", "convert", "schema", "rule", "version"),
+)
 UNREADABLE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 """Exit codes; the last two are those that shells use for SIGINT and SIGPIPE."""
 DEBUG = "STOWPLAN_DEBUG"

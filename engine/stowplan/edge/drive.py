@@ -14,7 +14,7 @@ from stowplan.edge.clock import Clock
 from stowplan.edge.kube.calls import Caller, Limit
 from stowplan.edge.kube.extender import Extenders, Web
 from stowplan.edge.kube.kinds import RESOURCES, Resource
-from stowplan.edge.kube.lease import Lease, Seat
+from stowplan.edge.kube.lease import Lease, Seat, announcement
 from stowplan.edge.kube.prepare import Preparations
 from stowplan.edge.kube.recorder import Recorder
 from stowplan.edge.kube.reflector import Reflector
@@ -24,6 +24,7 @@ from stowplan.edge.observer import Observer
 from stowplan.edge.pump import Machine, Pump
 from stowplan.loop.effects import Effect, Note
 from stowplan.loop.events import Event, Leading, Synced
+from stowplan.profile.model import DEFAULT_SCHEDULER
 
 CALM, EVENTS = 0.25, 0.125
 """Shares of the width for writes that nobody waits for, and for Events."""
@@ -39,6 +40,7 @@ class Settings:
 
     seat        the lease to compete for; None: this process leads, and nobody else does
     instance    this process, as Events name it
+    reporter    whose Event it is that this process leads: the first profile's scheduler name
     grace       seconds that in-flight work gets at the end
     width       writes at a time, of bindings and what goes before them
     limit, event_limit  rates of writes, and of Events; None: none
@@ -49,6 +51,7 @@ class Settings:
 
     seat: Seat | None = None
     instance: str = "stowplan"
+    reporter: str = DEFAULT_SCHEDULER
     resources: tuple[Resource, ...] = RESOURCES
     grace: float = 10.0
     width: int = 96
@@ -79,7 +82,8 @@ class Drive:
         urgent = caller(1.0, settings.limit)
         self._extenders = Extenders(settings.web, urgent)
         self._pump = Pump(machine, self._take, self.may_write, clock, watching)
-        self._recorder = Recorder(caller(EVENTS, settings.event_limit), settings.instance, self._spawn)
+        self._events = caller(EVENTS, settings.event_limit)
+        self._recorder = Recorder(self._events, settings.instance, self._spawn)
         help_ = Help(urgent, caller(CALM, settings.limit), Preparations(urgent, settings.patience), self._extenders)
         self._writer = Writer(help_, self._pump.deliver, self._spawn)
         self.reflectors = [Reflector(each, transport, self._saw, clock, watching) for each in settings.resources]
@@ -161,11 +165,20 @@ class Drive:
         """The lease is won or lost; the loop learns of it before anything else."""
         self.leading = leads
         self._pump.urge(Leading(leads))
-        if leads and self.lease is not None and self.settings.late:
-            self._reflect()
+        if leads and self.lease is not None:
+            self._spawn(self._announce())
+            if self.settings.late:
+                self._reflect()
         if not leads and not self._stopping:
             self._lost = True
             self._pump.halt()
+
+    async def _announce(self) -> None:
+        """Who leads is told to users; if that fails, only they miss something."""
+        settings = self.settings
+        assert settings.seat is not None
+        told = announcement(settings.seat, settings.reporter, settings.instance, self._events.clock.wall())
+        await self._events.once(told)
 
     def _take(self, effect: Effect) -> None:
         if isinstance(effect, Note):
@@ -192,4 +205,5 @@ class Drive:
         if self.lease is not None and self._competing is not None:
             self._competing.cancel()
             await asyncio.wait({self._competing})
-            await self.lease.release()
+            if not self._writer.busy:  # else the lease runs out by itself, as writes of this process may still arrive
+                await self.lease.release()

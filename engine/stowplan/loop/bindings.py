@@ -8,15 +8,18 @@ from dataclasses import replace
 from stowplan.loop.effects import Bind, Effect, Note, Prepare
 from stowplan.loop.events import Bound, Failure, NotBound, Prepared
 from stowplan.loop.failures import Verdict, failed
-from stowplan.loop.flights import Flight, Stage, patience, to_write, unbound
+from stowplan.loop.flights import Flight, Stage, patience, to_write, unbound, unusable
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.requeue import Change
 from stowplan.loop.waiting import Waiting
-from stowplan.objects import OtherFact, PersistentVolume, PersistentVolumeClaim
+from stowplan.objects import OtherFact, PersistentVolumeClaim
 from stowplan.policy.extenders import binder
 
 RETRY_SECONDS = 5.0
 """After this a binding that nobody could tell about is asked for again; the uid makes that harmless."""
+
+UNSEEN_SECONDS = 100.0
+"""After this what was written has been shown by any watch that is not dead."""
 
 
 def depart(ledger: Ledger, entry: Waiting, node: str, facts: Iterable[OtherFact], now: float) -> list[Effect]:
@@ -44,10 +47,15 @@ def prepared(ledger: Ledger, answer: Prepared, now: float) -> list[Effect]:
 def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
     """Bind, once all claims have their volumes."""
     if unbound(ledger.store, flight.pod):
-        profile = ledger.policy.profiles.get(flight.pod.spec.scheduler_name)
-        flight.stage = Stage.VOLUMES
-        flight.deadline = now + (600.0 if profile is None else patience(profile))
+        if flight.stage is not Stage.VOLUMES:
+            profile = ledger.policy.profiles.get(flight.pod.spec.scheduler_name)
+            flight.stage, flight.limit = Stage.VOLUMES, now + patience(profile)
+            flight.deadline = min(flight.limit, now + UNSEEN_SECONDS)
         return []
+    fault = unusable(ledger.store, flight)
+    if fault is not None:
+        ledger.abandon(flight)
+        return failed(ledger, flight.entry, Verdict(f"binding volumes: {fault}"), now)
     flight.stage = Stage.BINDING
     return _ask(flight, Bind(flight.pod, flight.node, binder(ledger.policy, flight.pod)))
 
@@ -57,19 +65,20 @@ def _ask(flight: Flight, effect: Effect) -> list[Effect]:
     return [effect]
 
 
-def volumes_changed(ledger: Ledger, volume: PersistentVolume | PersistentVolumeClaim, now: float) -> list[Effect]:
+def volumes_changed(ledger: Ledger, kind: type, key: str, now: float) -> list[Effect]:
     """A volume or claim has changed: flights that wait for it go on, or fail where nothing will be provisioned."""
     effects: list[Effect] = []
-    for flight in ledger.flights.awaiting(volume):
-        missing = unbound(ledger.store, flight.pod)
+    for flight in ledger.flights.awaiting(kind, key):
         written = {fact.key for fact in flight.facts if isinstance(fact, PersistentVolumeClaim)}
-        lost = [claim for claim in missing if claim.key in written and claim.selected_node is None and not claim.volume]
-        if lost:
-            ledger.abandon(flight)
-            effects += failed(ledger, flight.entry, Verdict(f'binding volumes: provisioning failed for PVC "{lost[0].name}"'), now)
-        elif not missing:
-            effects += _proceed(ledger, flight, now)
+        missing = (claim for claim in unbound(ledger.store, flight.pod) if claim.key in written)
+        refused = next((claim for claim in missing if claim.selected_node is None and not claim.volume), None)
+        effects += _proceed(ledger, flight, now) if refused is None else _unprovided(ledger, flight, refused.name, now)
     return effects
+
+
+def _unprovided(ledger: Ledger, flight: Flight, claim: str, now: float) -> list[Effect]:
+    ledger.abandon(flight)
+    return failed(ledger, flight.entry, Verdict(f'binding volumes: provisioning failed for PVC "{claim}"'), now)
 
 
 def overdue(ledger: Ledger, now: float) -> list[Effect]:
@@ -77,12 +86,23 @@ def overdue(ledger: Ledger, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for flight in ledger.flights.due(now):
         if flight.stage is Stage.VOLUMES:
-            ledger.abandon(flight)
-            effects += failed(ledger, flight.entry, Verdict("binding volumes: context deadline exceeded"), now)
+            effects += _impatient(ledger, flight, now)
         elif flight.asked is not None:
             flight.stage = Stage.PREPARING if isinstance(flight.asked, Prepare) else Stage.BINDING
             effects.append(flight.asked)
     return effects
+
+
+def _impatient(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
+    """Volumes are late. A selected node that was never shown has been taken back unseen, as provisioners do that fail."""
+    missing = unbound(ledger.store, flight.pod)
+    if missing and ledger.overlay.unseen(flight.pod.uid):
+        return _unprovided(ledger, flight, missing[0].name, now)
+    if now < flight.limit:
+        flight.deadline = flight.limit
+        return []
+    ledger.abandon(flight)
+    return failed(ledger, flight.entry, Verdict("binding volumes: context deadline exceeded"), now)
 
 
 def bound(ledger: Ledger, answer: Bound) -> list[Effect]:
@@ -92,7 +112,7 @@ def bound(ledger: Ledger, answer: Bound) -> list[Effect]:
         return []
     ledger.drop(flight.pod.key)
     if flight.seen:
-        del ledger.flights.by_uid[answer.uid]
+        ledger.land(flight)
     flight.stage = Stage.BOUND
     text = f"Successfully assigned {flight.pod.key} to {flight.node}"
     return [Note(flight.pod, "Scheduled", "Binding", text)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from stowplan.loop.effects import Effect
 from stowplan.loop.waiting import Waiting
-from stowplan.objects import OtherFact, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, uses
+from stowplan.objects import OtherFact, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, not_found, uses
 from stowplan.plugins.arguments import VolumeBindingArgs
 from stowplan.plugins.dynamic_resources import LookupFaultError, claims_of
 from stowplan.policy.compile import Profile
@@ -32,7 +32,7 @@ class Stage(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A pod that is assumed on a node. `deadline`: when waiting for volumes, or until the next try, is over."""
+    """A pod that is assumed on a node. `deadline`: when there is something to look at again."""
 
     entry: Waiting
     pod: Pod
@@ -41,6 +41,8 @@ class Flight:
     started: float
     stage: Stage = Stage.BINDING
     deadline: float = 0.0
+    limit: float = 0.0
+    """when waiting for volumes is over"""
     asked: Effect | None = None
     """what was asked of the edge last"""
     seen: bool = False
@@ -68,10 +70,10 @@ class Flights:
         waiting = (each.deadline for each in self.by_uid.values() if each.stage in (Stage.VOLUMES, Stage.RETRY))
         return min(waiting, default=None)
 
-    def awaiting(self, volume: PersistentVolume | PersistentVolumeClaim) -> Iterator[Flight]:
-        """Flights that wait for a claim like this one to be bound."""
+    def awaiting(self, kind: type, key: str) -> Iterator[Flight]:
+        """Flights that wait for this claim, or for a volume, to be bound."""
         for flight in list(self.by_uid.values()):
-            if flight.stage is Stage.VOLUMES and (isinstance(volume, PersistentVolume) or volume.key in claim_keys(flight.pod)):
+            if flight.stage is Stage.VOLUMES and (kind is PersistentVolume or key in claim_keys(flight.pod)):
                 yield flight
 
 
@@ -81,9 +83,30 @@ def claim_keys(pod: Pod) -> set[str]:
 
 
 def unbound(store: Store, pod: Pod) -> list[PersistentVolumeClaim]:
-    """The pod's claims that have no volume yet, or are gone (they then fail the attempt that follows)."""
+    """The pod's claims whose volume is not there yet; one that is gone fails the attempt that follows."""
+    volumes = store.facts.get(PersistentVolume, {})
+    return [claim for claim in _claims(store, pod) if not claim.bound or claim.volume not in volumes]
+
+
+def unusable(store: Store, flight: Flight) -> str | None:
+    """A claim that is gone, or whose volume, bound by others than had been decided, is out of reach (upstream: `checkBindings`)."""
+    gone = sorted(claim_keys(flight.pod) - store.facts.get(PersistentVolumeClaim, {}).keys())
+    if gone:
+        return not_found(gone[0].rpartition("/")[2])
+    row = store.row_of.get(flight.node)
+    if row is None:
+        return None
+    node, volumes = store.nodes[row], store.facts.get(PersistentVolume, {})
+    for claim in _claims(store, flight.pod):
+        volume = volumes.get(claim.volume)
+        if volume is not None and volume.affinity is not None and not volume.affinity.matches(node.name, node.labels):
+            return f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": no matching NodeSelectorTerms'
+    return None
+
+
+def _claims(store: Store, pod: Pod) -> list[PersistentVolumeClaim]:
     claims = store.facts.get(PersistentVolumeClaim, {})
-    return [claims[key] for key in sorted(claim_keys(pod)) if key in claims and not claims[key].bound]
+    return [claims[key] for key in sorted(claim_keys(pod)) if key in claims]
 
 
 def to_write(profile: Profile, store: Store, pod: Pod, facts: Iterable[OtherFact]) -> tuple[OtherFact, ...]:
@@ -105,7 +128,7 @@ def _used_by(fact: OtherFact, pod: Pod) -> OtherFact:
     return fact
 
 
-def patience(profile: Profile) -> float:
+def patience(profile: Profile | None) -> float:
     """Seconds to wait for volumes (`bindTimeoutSeconds`)."""
-    args = profile.args.get("VolumeBinding")
+    args = None if profile is None else profile.args.get("VolumeBinding")
     return float(args.bind_timeout_seconds) if isinstance(args, VolumeBindingArgs) else 600.0

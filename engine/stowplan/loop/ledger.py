@@ -144,6 +144,11 @@ class Ledger:
         self.requeue.leave(key)
         return self.queue.remove(key)
 
+    def land(self, flight: Flight) -> None:
+        """The watch shows the pod where it was sent, or elsewhere: nothing is assumed any more."""
+        del self.flights.by_uid[flight.pod.uid]
+        self.overlay.fulfil(flight.pod.uid)
+
     def abandon(self, flight: Flight) -> None:
         """Take a pod off the node that it was assumed on, together with its volumes and devices; it waits again."""
         del self.flights.by_uid[flight.pod.uid]

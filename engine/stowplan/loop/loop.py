@@ -38,7 +38,7 @@ from stowplan.loop.observe import pod_changed, pod_gone
 from stowplan.loop.requeue import Change
 from stowplan.loop.shadow import Shadow
 from stowplan.loop.waiting import Place
-from stowplan.objects import Node, OtherFact, PersistentVolume, PersistentVolumeClaim
+from stowplan.objects import Node, PersistentVolume, PersistentVolumeClaim
 from stowplan.policy.compile import Policy
 
 
@@ -103,10 +103,11 @@ class Loop:
             case NodeGone(name):
                 _node_gone(ledger, name)
             case FactChanged(fact):
-                return _fact_changed(ledger, fact, now)
+                ledger.overlay.observe(fact)
+                return _facts_differ(ledger, type(fact), fact.key, now)
             case FactGone(kind, key):
                 ledger.overlay.observe_gone(kind, key)
-                _facts_differ(ledger)
+                return _facts_differ(ledger, kind, key, now)
             case Synced():
                 ledger.synced = True
             case Leading(leads):
@@ -168,17 +169,10 @@ def _node_gone(ledger: Ledger, name: str) -> None:
         ledger.requeue.note(Change.NODE)
 
 
-def _fact_changed(ledger: Ledger, fact: OtherFact, now: float) -> list[Effect]:
-    ledger.overlay.observe(fact)
-    _facts_differ(ledger)
-    if isinstance(fact, PersistentVolume | PersistentVolumeClaim):
-        return bindings.volumes_changed(ledger, fact, now)
-    return []
-
-
-def _facts_differ(ledger: Ledger) -> None:
+def _facts_differ(ledger: Ledger, kind: type, key: str, now: float) -> list[Effect]:
     ledger.requeue.note(Change.FACT)
     ledger.gates_dirty = ledger.gates_dirty or ledger.queue.sizes[Place.GATED] > 0
+    return bindings.volumes_changed(ledger, kind, key, now) if kind in (PersistentVolume, PersistentVolumeClaim) else []
 
 
 def _evicted(ledger: Ledger, key: str, uid: str, message: str, now: float) -> None:

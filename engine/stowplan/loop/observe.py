@@ -68,22 +68,26 @@ def _placed(ledger: Ledger, known: Pod | None, pod: Pod) -> None:
     """A pod is on a node: it was put there by us, as assumed, or by somebody else."""
     flight = ledger.flights.of(pod)
     if flight is not None:
-        if flight.node == pod.node_name:
-            flight.seen = True
-        if flight.node != pod.node_name or flight.stage is Stage.BOUND:
-            del ledger.flights.by_uid[pod.uid]
-        if flight.node != pod.node_name:
-            ledger.overlay.withdraw(pod.uid)
-            ledger.requeue.note(Change.LEFT | Change.FACT)
+        _landed(ledger, flight, pod)
     elif ledger.consulted.pop(pod.uid, None) is not None or pod.key in ledger.queue.pods:
-        ledger.drop(pod.key)
-    if flight is not None and flight.node != pod.node_name:
         ledger.drop(pod.key)
     was = ledger.store.place_of(pod.key)
     if known is not None and was == pod.node_name and alike(known, pod):
         return
     ledger.store.set_pod(pod)
     ledger.requeue.note(Change.JOINED if was is None else Change.JOINED | Change.LEFT)
+
+
+def _landed(ledger: Ledger, flight: Flight, pod: Pod) -> None:
+    """A pod in flight is bound: as was asked, or by somebody else, be it to the same node."""
+    ours = flight.node == pod.node_name and flight.stage not in (Stage.PREPARING, Stage.VOLUMES)
+    flight.seen = ours
+    if not ours or flight.stage is Stage.BOUND:
+        ledger.land(flight)
+    if not ours:
+        ledger.drop(pod.key)
+        ledger.overlay.withdraw(pod.uid)
+        ledger.requeue.note(Change.LEFT | Change.FACT)
 
 
 def alike(old: Pod, new: Pod) -> bool:

@@ -68,6 +68,17 @@ class Overlay:
             else:
                 self._store.set_fact(layer.observed)
 
+    def fulfil(self, uid: str) -> None:
+        """The pod is bound, and the API server shows it: a claim made for it has got another name, under which it is shown."""
+        for key, layer in [(key, layer) for key, layer in self._layers.items() if layer.uid == uid]:
+            if isinstance(layer.decided, ResourceClaim) and not layer.decided.uid:
+                del self._layers[key]
+                self._store.remove_fact(*key)
+
+    def unseen(self, uid: str) -> bool:
+        """Whether the API server has yet to show something that was decided about the pod."""
+        return any(layer.uid == uid for layer in self._layers.values())
+
     def observed(self, kind: type, key: str) -> OtherFact | None:
         """A fact as the API server showed it last."""
         layer = self._layers.get((kind, key))

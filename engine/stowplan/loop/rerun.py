@@ -16,21 +16,8 @@ from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.state import Store
 
-TEMPLATE_HASH = "pod-template-hash"
-"""Label that the Deployment controller gives the pods of a ReplicaSet; the ReplicaSet's name ends with it."""
 EXAMPLES = 20
 """Workloads of which a differing pod is looked at closely."""
-
-
-def workload(pod: Pod) -> str:
-    """What a pod belongs to, as `namespace/Kind/name`: its controller, a Deployment for its ReplicaSets; or the pod itself."""
-    if pod.owner is None:
-        return f"{pod.namespace}/Pod/{pod.name}"
-    kind, name = pod.owner.kind, pod.owner.name
-    suffix = f"-{pod.labels.get(TEMPLATE_HASH, '')}"
-    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
-        kind, name = "Deployment", name.removesuffix(suffix)
-    return f"{pod.namespace}/{kind}/{name}"
 
 
 @dataclass(slots=True)
@@ -51,7 +38,7 @@ class Rerun:
     def _tried(self, pod: Pod) -> bool:
         """Whether a policy has a say about pods like this one; those that a kubelet runs from its own files have no scheduler."""
         static = pod.owner is not None and pod.owner.kind == "Node"
-        return not pod.terminating and not static and any(pod.spec.scheduler_name in policy.profiles for policy in self.policies)
+        return not pod.terminating and not static and any(policy.serves(pod) for policy in self.policies)
 
     def notes(self) -> list[str]:
         """What was left out."""
@@ -68,7 +55,7 @@ class Rerun:
             seat, waiting = self.store.evict(pod), replace(pod, node_name="", nominated_node="")
             try:
                 found = self._judge(waiting, choosers)
-                name = workload(pod)
+                name = pod.workload
                 counts.setdefault(name, Counter())[found.change] += 1
                 if found.change is not Change.SAME and name not in examples:
                     examples[name] = self._closely(found, len(examples), sheets)
@@ -100,6 +87,6 @@ def _in_turns(pods: Sequence[Pod]) -> Iterator[Pod]:
     """The first pod of every workload, then the second of each that has one, and so on."""
     groups: dict[str, list[Pod]] = {}
     for pod in pods:
-        groups.setdefault(workload(pod), []).append(pod)
+        groups.setdefault(pod.workload, []).append(pod)
     for turn in range(max(map(len, groups.values()), default=0)):
         yield from (group[turn] for group in groups.values() if turn < len(group))

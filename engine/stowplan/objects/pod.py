@@ -19,6 +19,8 @@ from stowplan.objects.requests import Usage
 from stowplan.objects.taints import Tolerations
 
 _ANY = "0.0.0.0"  # noqa: S104 - the wildcard of host ports, nothing is bound here
+TEMPLATE_HASHES = (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout"))
+"""Labels of the pods of a ReplicaSet whose name ends with the value, and the kind that makes such ReplicaSets."""
 
 
 class HostPort(NamedTuple):
@@ -159,6 +161,22 @@ class Pod:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def workload(self) -> str:
+        """What it belongs to, as `namespace/Kind/name`: its controller, a Deployment for its ReplicaSets; or the pod itself.
+
+        A name, no uid: a controller that is deleted and made anew is the same to users.
+        """
+        owner = self.owner
+        if owner is None:
+            return f"{self.namespace}/Pod/{self.name}"
+        if owner.kind == "ReplicaSet":
+            for label, kind in TEMPLATE_HASHES:
+                suffix = f"-{self.labels.get(label, '')}"
+                if len(suffix) > 1 and owner.name.endswith(suffix):
+                    return f"{self.namespace}/{kind}/{owner.name.removesuffix(suffix)}"
+        return f"{self.namespace}/{owner.kind}/{owner.name}"
 
     @property
     def finished(self) -> bool:

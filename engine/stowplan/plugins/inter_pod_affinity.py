@@ -17,6 +17,7 @@ from stowplan.objects import Labels, Namespace, Pod, PodTerm, Selector
 from stowplan.plugins.arguments import InterPodAffinityArgs
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Detail, Plugin, Reason, Rejections
 from stowplan.state import LABELS, MATCHING, TERMS, Cluster, Domains, Feasible, Held, Mask, Numbers, held_terms
+from stowplan.state.hashed import HashedOnce, hashed_once
 from stowplan.text import some
 
 NO_AFFINITY = Reason("node(s) didn't match pod affinity rules", final=True)
@@ -26,8 +27,9 @@ NAMED = 3
 """Pods and domains that are named before the rest is counted."""
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Near:
+class Near(HashedOnce):
     """A question about a pod: is it in one of the namespaces (None: any), and does the selector match its labels?"""
 
     namespaces: frozenset[str] | None
@@ -45,8 +47,9 @@ class Near:
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class All:
+class All(HashedOnce):
     """Pods for which every one of the questions holds."""
 
     tests: tuple[Near, ...]
@@ -66,8 +69,9 @@ class Wanted:
     test: Near
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Facing:
+class Facing(HashedOnce):
     """A question about running pods' terms: is it of these kinds, and does it match a pod like this one?"""
 
     kinds: frozenset[str]

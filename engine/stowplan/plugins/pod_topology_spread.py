@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.objects import Labels, NodeSelector, Pod, Requirement, Selector, SpreadConstraint, Tolerations, Workload, conjunction
 from stowplan.plugins.arguments import DefaultConstraint, PodTopologySpreadArgs
@@ -29,17 +30,20 @@ from stowplan.state import (
     meeting,
     selected,
 )
+from stowplan.state.hashed import HashedOnce, hashed_once
 from stowplan.text import some
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)", final=True)
 SKEWED = Reason("node(s) didn't match pod topology spread constraints")
+HALF = np.array(0.5)
 NAMED = 3
 """Domains that are named before the rest is counted."""
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(HashedOnce):
     """Pods of a namespace that a selector matches and that are not being deleted."""
 
     namespace: str
@@ -54,8 +58,9 @@ class Matches:
         return namespace == self.namespace and self.selector.matches(labels)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Eligible:
+class Eligible(HashedOnce):
     """Nodes that count for a constraint: they carry all keys, and the policies admit them."""
 
     keys: tuple[str, ...]
@@ -184,13 +189,19 @@ def prepare(pod: Pod, chosen: list[tuple[SpreadConstraint, Selector]], *, all_ke
 def rejects(ask: Ask, cluster: Cluster) -> Rejections | None:
     if not ask.hard:
         return None
-    unlabelled = np.zeros(cluster.size, dtype=np.bool_)
-    skewed = np.zeros(cluster.size, dtype=np.bool_)
+    unlabelled: Mask | None = None
     for constraint in ask.hard:
         domains = cluster[MATCHING].count(constraint.test).by(constraint.key, constraint.eligible)
-        unlabelled |= ~domains.known & ~skewed
-        least = domains.least if domains.number >= constraint.min_domains else 0
-        skewed |= (domains.at + constraint.matches_itself - least > constraint.max_skew) & ~unlabelled
+        lacking, most = ~domains.known, constraint.max_skew - constraint.matches_itself
+        above = domains.at
+        if domains.number >= constraint.min_domains:
+            above = above - domains.least
+        if unlabelled is None:
+            unlabelled, skewed = lacking, (above > most) & ~lacking
+        else:
+            unlabelled |= lacking & ~skewed
+            skewed |= (above > most) & ~unlabelled
+    assert unlabelled is not None
     return {NO_LABEL: unlabelled, SKEWED: skewed}
 
 
@@ -199,22 +210,30 @@ def scores(ask: Ask, cluster: Cluster, feasible: Feasible) -> Numbers | None:
         return None
     counted = [(constraint, cluster[MATCHING].count(constraint.test)) for constraint in ask.soft]
     domains = [count.by(constraint.key, constraint.eligible) for constraint, count in counted]
-    ignored = left_out(ask, domains, cluster.size)
-    total = np.zeros(cluster.size)
+    ignored = left_out(ask, domains)
+    total: NDArray[np.float64] | None = None
     for (constraint, count), domain in zip(counted, domains, strict=True):
         hostname = constraint.key == HOSTNAME
-        size = int(np.where(ignored, 0, feasible.counted()).sum()) if hostname else domain.distinct(feasible, ignored)
-        pods = count.here() if hostname else domain.at
-        total += np.where(domain.known, pods * np.log(np.float64(size + 2)) + (constraint.max_skew - 1), 0.0)
-    return np.where(ignored, IGNORED, np.trunc(total + 0.5).astype(np.int64))
+        size = feasible.number(ignored) if hostname else domain.distinct(feasible, ignored)
+        part = (count.here() if hostname else domain.at) * np.log(np.array(size + 2.0))
+        part += np.array(constraint.max_skew - 1.0)
+        if not domain.complete:
+            part[~domain.known] = 0.0
+        total = part if total is None else total + part
+    assert total is not None
+    total += HALF
+    found = total.astype(np.int64)  # truncates
+    if ignored is not None:
+        found[ignored] = IGNORED
+    return found
 
 
-def left_out(ask: Ask, domains: list[Domains], size: int) -> Mask:
-    """Rows that scoring ignores for lack of a label."""
-    ignored = np.zeros(size, dtype=np.bool_)
-    if ask.require_all:
-        for domain in domains:
-            ignored |= ~domain.known
+def left_out(ask: Ask, domains: list[Domains]) -> Mask | None:
+    """Rows that scoring ignores for lack of a label; None for none."""
+    ignored: Mask | None = None
+    for domain in domains if ask.require_all else ():
+        if not domain.complete:
+            ignored = ~domain.known if ignored is None else ignored | ~domain.known
     return ignored
 
 

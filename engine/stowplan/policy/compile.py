@@ -22,7 +22,11 @@ from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has
 
 if TYPE_CHECKING:
     from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
+    from stowplan.objects import Pod
+    from stowplan.policy.rollout import Compiled as Divided
+    from stowplan.policy.rollout import Rollout
     from stowplan.policy.rules import Compiled
+    from stowplan.state import Store
 
 GROUP = "kubescheduler.config.k8s.io"
 FIT = "NodeResourcesFit"
@@ -39,7 +43,7 @@ class PolicyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The plugins that decide for the pods of one scheduler name."""
+    """The plugins that decide for the pods of one scheduler name, or for those of them that a rollout gives to its candidate."""
 
     scheduler_name: str
     points: Mapping[str, tuple[str, ...]]
@@ -68,8 +72,29 @@ class Policy:
     """A compiled configuration; `warnings` are the findings that did not refuse it."""
 
     profiles: Mapping[str, Profile]
+    """by name; the candidate of a rollout has a name of its own"""
     configuration: Configuration
     warnings: tuple[Diagnostic, ...]
+    rollout: Rollout | None = None
+
+    def serves(self, pod: Pod) -> bool:
+        """Whether some profile schedules the pod."""
+        name = pod.spec.scheduler_name
+        return name in self.profiles and (self.rollout is None or name != self.rollout.candidate)
+
+    def profile_of(self, pod: Pod, store: Store) -> str | None:
+        """The name of the profile that schedules the pod, which is the one place that says so; None if none does."""
+        name, rollout = pod.spec.scheduler_name, self.rollout
+        if rollout is not None:
+            if name == rollout.stable and rollout.takes(pod, store):
+                return rollout.candidate
+            if name == rollout.candidate:
+                return None
+        return name if name in self.profiles else None
+
+    def serving(self, pod: Pod, store: Store) -> Profile:
+        """The profile that schedules a pod. KeyError for one that none schedules."""
+        return self.profiles[self.profile_of(pod, store) or ""]
 
 
 class Declared(Pluggable, Protocol):
@@ -85,7 +110,9 @@ class Examined:
 
     configuration: Configuration | None
     profiles: tuple[Profile, ...]
+    """in the order of `Configuration.versions`"""
     diagnostics: tuple[Diagnostic, ...]
+    rollout: Rollout | None = None
 
 
 def load(
@@ -101,8 +128,9 @@ def load(
 
 def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] | None = None) -> Policy:
     """The policy of a configuration that was read without errors. Raises PolicyError with every finding."""
-    profiles, diagnostics = _compile(configuration, _in_tree() if plugins is None else plugins, True)
-    return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics)))
+    divided = _divided(configuration)
+    profiles, diagnostics = _compile(configuration, _in_tree() if plugins is None else plugins, True, divided=divided)
+    return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics), divided and divided.rollout))
 
 
 def examine(
@@ -122,8 +150,10 @@ def examine(
         configuration = dataclasses.replace(configuration, profiles=configuration.profiles[:_MOST_PROFILES])
     # what could not be read was replaced by a default, which is not to blame for what is wrong with it
     unread = {diagnostic.span for diagnostic in diagnostics if diagnostic.code is Code.WRONG_TYPE and diagnostic.span}
-    profiles, found = _compile(configuration, plugins, compat, minor)
-    return Examined(configuration, tuple(profiles), _ordered(diagnostics + [d for d in found if d.span not in unread]))
+    divided = _divided(configuration)
+    profiles, found = _compile(configuration, plugins, compat, minor, divided)
+    diagnostics += [finding for finding in found if finding.span not in unread]
+    return Examined(configuration, tuple(profiles), _ordered(diagnostics), divided and divided.rollout)
 
 
 def _in_tree() -> Sequence[Plugin]:
@@ -140,16 +170,32 @@ def _policy(examined: Examined) -> Policy:
     if examined.configuration is None or has_errors(examined.diagnostics):
         raise PolicyError(examined.diagnostics)
     by_name = {profile.scheduler_name: profile for profile in examined.profiles}
-    return Policy(MappingProxyType(by_name), examined.configuration, examined.diagnostics)
+    return Policy(MappingProxyType(by_name), examined.configuration, examined.diagnostics, examined.rollout)
+
+
+def _divided(configuration: Configuration) -> Divided | None:
+    """The compiled rollout; None if there is none."""
+    written = configuration.rollout
+    if written is None:
+        return None
+    from stowplan.policy.rollout import compile_rollout  # noqa: PLC0415 - few files have one, and CEL takes long to import
+
+    stable = (profile for profile in configuration.profiles if profile.scheduler_name == written.profile)
+    return compile_rollout(written, next(stable, None))
 
 
 def _compile(
-    configuration: Configuration, plugins: Sequence[Declared], compat: bool, minor: int = NEWEST
+    configuration: Configuration,
+    plugins: Sequence[Declared],
+    compat: bool,
+    minor: int = NEWEST,
+    divided: Divided | None = None,
 ) -> tuple[list[Profile], list[Diagnostic]]:
     diagnostics = [_left_out(extender.origin, i) for i, extender in enumerate(configuration.extenders)]
     ignored = tuple(r.name for e in configuration.extenders for r in e.managed_resources if r.ignored_by_scheduler)
-    profiles = []
-    for profile in configuration.profiles:
+    diagnostics += () if divided is None else divided.diagnostics
+    profiles: list[Profile] = []
+    for profile in configuration.versions:
         rules = _rules(profile, plugins)
         known = plugins if rules is None else (*plugins, *rules.plugins)
         effective, found = expand(profile, known, compat=compat, minor=minor)
@@ -159,6 +205,8 @@ def _compile(
         arguments = _Arguments(profile, effective, known, frozenset(rules.modes) if rules else frozenset())
         args = arguments.read(ignored)
         diagnostics += found + arguments.diagnostics
+        if divided is not None and divided.nodes is not None and len(profiles) == len(configuration.profiles):
+            known, effective, args = (*known, divided.nodes), effective.led_by(divided.nodes), {**args, divided.nodes.name: None}
         profiles.append(_profile(profile.scheduler_name or "", effective, args, known, rules))
     return profiles, diagnostics + _queue_sort_differences(configuration, profiles)
 
@@ -201,7 +249,7 @@ def _queue_sort_differences(configuration: Configuration, profiles: list[Profile
     """All profiles share one queue (`cfgValidator` of pkg/scheduler/profile)."""
     found = []
     first = profiles[0].points["queueSort"][:1]
-    for source, profile in zip(configuration.profiles[1:], profiles[1:], strict=True):
+    for source, profile in zip(configuration.versions[1:], profiles[1:], strict=True):
         mine = profile.points["queueSort"][:1]
         if not mine or not first:
             continue  # reported already

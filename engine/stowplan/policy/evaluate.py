@@ -17,6 +17,7 @@ from stowplan.plugins.plugin import Code, Plugin, Reason, Refusal, Rejections, S
 from stowplan.policy.compile import Profile
 from stowplan.policy.decision import SKIP, SUCCESS, Refusals, Status
 from stowplan.state import IGNORED, Cluster, Feasible, Mask, Numbers, Rows
+from stowplan.state.feasible import NOTHING
 
 
 @dataclass(slots=True)
@@ -266,9 +267,9 @@ def normalise(plugin: Plugin, ask: Any, raw: Numbers, feasible: Feasible) -> Num
     """Scores of one plugin in 0..100; rows that take no part get 0."""
     if plugin.normalise is None:
         return raw
-    ignored = raw == IGNORED
+    ignored = raw == NOTHING
     scores = plugin.normalise(ask, raw, feasible)
-    return np.where(ignored, 0, scores) if ignored.any() else scores
+    return np.where(ignored, 0, scores) if np.count_nonzero(ignored) else scores
 
 
 def raw_scores(profile: Profile, plugin: Plugin, ask: Any, cluster: Cluster, feasible: Feasible) -> Numbers | None:

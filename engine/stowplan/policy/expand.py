@@ -51,6 +51,11 @@ class Effective:
     enabled: frozenset[str]
     """Every plugin that is listed anywhere, also if it ends up nowhere."""
 
+    def led_by(self, plugin: Pluggable) -> Effective:
+        """The lists with one more plugin, the first wherever it runs."""
+        points = {point: (plugin.name, *names) if point in plugin.points else names for point, names in self.points.items()}
+        return dataclasses.replace(self, points=points, enabled=self.enabled | {plugin.name})
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:

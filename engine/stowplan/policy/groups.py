@@ -105,11 +105,11 @@ class Groups:
         for place in self._moving:
             differs = self._components[place].current()[rows] != self.values(place)[of]
             moved = differs if moved is None else moved | differs
-        if moved is None or not moved.any():
+        if moved is None or not np.count_nonzero(moved):
             return False
-        changed = moved.nonzero()[0] if isinstance(rows, slice) else np.unique(rows[moved])
+        changed = moved.nonzero()[0] if isinstance(rows, slice) else rows[moved]
         stirred = False
-        for row in changed.tolist():
+        for row in dict.fromkeys(changed.tolist()):
             stirred |= self._move(row, self._key(row), acceptable(row))
         return stirred
 

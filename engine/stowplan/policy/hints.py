@@ -19,7 +19,7 @@ _FIT = "NodeResourcesFit"
 def hints(configuration: Configuration, profiles: Sequence[Profile]) -> list[Diagnostic]:
     """Hints about every profile of a configuration that was read from a text."""
     found: list[Diagnostic] = []
-    for written, profile in zip(configuration.profiles, profiles, strict=True):
+    for written, profile in zip(configuration.versions, profiles, strict=True):
         if written.origin is not None:
             found += _shares(profile, written.origin, {rule.name for rule in _plain(written)})
             found += _scales(profile, written)

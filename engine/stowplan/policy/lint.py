@@ -61,7 +61,7 @@ def lint(configuration: Configuration, profiles: Sequence[Profile], plugins: Seq
     """Findings about a configuration that was read from a text, in no particular order."""
     known = {plugin.name: plugin for plugin in plugins}
     found = list(strange(configuration))
-    for written, profile in zip(configuration.profiles, profiles, strict=True):
+    for written, profile in zip(configuration.versions, profiles, strict=True):
         if written.origin is None:
             continue
         entries = list(_entries(written, written.origin))

@@ -39,6 +39,8 @@ SIZES = {
 }
 """Greatest lengths that estimates of cost reckon with."""
 NODE_NAMES = ("node", "cluster")
+MATCH = "match"
+"""Where the condition of a rollout is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,27 @@ def compile_rules(profile: Profile, taken: Collection[str]) -> Compiled:
     return Compiled(tuple(plugins), modes, {rule.name: _weight(rule) for rule in found.rules}, tuple(compiler.diagnostics))
 
 
+def compile_match(text: str, origin: Origin | None) -> tuple[Expressions | None, tuple[Diagnostic, ...]]:
+    """The condition `match` of a rollout, over a pod and its namespace alone, and what is wrong with it or strange about it.
+
+    What changes by itself while a pod waits must not decide which version of a profile it gets.
+    """
+    compiler = _Compiler(Profile(), [])
+    env = compiler.over({"pod": pod_type(), "namespace": namespace_type()})
+    program = compiler.program(text, env, origin, MATCH)
+    if program is None:
+        return None, tuple(compiler.diagnostics)
+    compiler.wants(origin, program, MATCH, ("bool",))
+    for _, node, place in unguarded(program.checked, NONE, {}):
+        compiler.remark(program, missing(node, place, "the pod then stays with the stable version"), origin, MATCH)
+    reading = compiler.reading([program])
+    fleeting = {".".join(("pod", *path[:1])) for path in reading.pod if path[:1] in ((), ("status",), ("age",))}
+    for name in sorted(fleeting):
+        message = f"{name} changes while a pod waits: a pod would change from one version to the other"
+        compiler.report(origin, MATCH, Code.EXPRESSION, message, "go by labels, annotations, the owner, the spec or the namespace")
+    return Expressions(MATCH, program, None, None, {}, {}, reading), tuple(compiler.diagnostics)
+
+
 def compile_text(source: Source, profile: Profile | None = None) -> Expressions | tuple[Diagnostic, ...]:
     """An expression alone, with the variables of a profile; everything that is wrong with it if it is none."""
     compiler = _Compiler(profile or Profile(), [])
@@ -171,7 +194,7 @@ class _Compiler:
             (value, rule.point, ("bool",) if rule.point == "filter" else NUMBERS),
             (message, "messageExpression", ("string",)),
         ):
-            self.wants(rule, program, name, wanted)
+            self.wants(rule.origin, program, name, wanted)
         self.guards(rule, value, when, message)
         if value is None:
             return None
@@ -251,11 +274,11 @@ class _Compiler:
         """The variables as trees."""
         return {name: variable.program.checked for name, variable in self.variables.items()}
 
-    def wants(self, rule: Rule, program: Program | None, name: str, wanted: Sequence[str]) -> None:
+    def wants(self, origin: Origin | None, program: Program | None, name: str, wanted: Sequence[str]) -> None:
         if program is not None and program.type.name not in wanted and not is_dyn(program.type):
             message = f"must give {' or '.join(wanted)}, this gives {program.type}"
             remedy = ("for points where it is true, write: (...) ? 100 : 0",) if program.type == BOOL else ()
-            self.report(rule.origin, name, Code.EXPRESSION, message, *remedy)
+            self.report(origin, name, Code.EXPRESSION, message, *remedy)
 
     def environment(self, params: Mapping[str, Any], *, node: bool = True) -> Environment:
         variables: dict[str, Type] = {"pod": pod_type(), "namespace": namespace_type(), "now": TIMESTAMP}
@@ -266,6 +289,10 @@ class _Compiler:
         known = {name: kind for name, kind in self.types.items() if node or not self.of_node(name)}
         if known:
             variables["variables"] = Struct("Variables", fields=known)
+        return self.over(variables)
+
+    def over(self, variables: Mapping[str, Type]) -> Environment:
+        """Where expressions know these variables and nothing else."""
         return Environment(variables, extra=FUNCTIONS, estimate_limit=COST_LIMIT, sizes=SIZES)
 
     def of_node(self, name: str) -> bool:
@@ -321,8 +348,8 @@ def _outcome(rule: Rule, name: str, whose: str) -> str:
 def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str) -> Diagnostic:
     """A finding about an expression as one about the file that it stands in."""
     notes = diagnostic.notes
-    if name == "when" and any(f"'{missing}'" in diagnostic.message for missing in NODE_NAMES):
-        notes = ("when is decided once for a pod, before any node is looked at",)
+    if name in ("when", MATCH) and any(f"'{missing}'" in diagnostic.message for missing in NODE_NAMES):
+        notes = (f"{name} is decided once for a pod, before any node is looked at",)
     code = _code(diagnostic)
     if origin is None:
         return replace(diagnostic, code=code, path=name, notes=notes)

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from stowplan.plugins.arguments import ARGS, written_form
+from stowplan.plugins.arguments import ARGS, LabelSelector, written_form
 from stowplan.policy.releases import plugins_of
 from stowplan.policy.schema_texts import FIELDS
-from stowplan.profile import RULES, Configuration, Leaf, Profile
+from stowplan.profile import RULES, Configuration, Leaf
 from stowplan.profile.decode import fields_of
 from stowplan.profile.rules import RuleSet
 from stowplan.profile.versions import GROUP, KUBERNETES, NEWEST, STOWPLAN
@@ -23,14 +23,14 @@ from stowplan.text import ZERO_MEANS_DEFAULT
 
 KINDS = {KUBERNETES[1]: KUBERNETES, STOWPLAN[1]: STOWPLAN}
 DRAFTS = {"2020-12": "https://json-schema.org/draft/2020-12/schema", "07": "http://json-schema.org/draft-07/schema#"}
+_NO_NAME = "Not here: the candidate has the name of its profile."
 _DURATION = r"^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$"
-_ONLY_POLICY = ("variables", "rules")
 
 
 def schema(kind: str, draft: str = "2020-12") -> dict[str, Any]:
     """The schema of a kind in a draft of JSON Schema (`2020-12`, or `07` for editors)."""
     version, name = KINDS[kind]
-    maker = _Maker(draft, rules=kind == STOWPLAN[1])
+    maker = _Maker(draft, policy=kind == STOWPLAN[1])
     body = maker.struct(Configuration)
     properties = {
         "apiVersion": {"const": version, "description": "Version of this kind."},
@@ -52,17 +52,17 @@ def schema(kind: str, draft: str = "2020-12") -> dict[str, Any]:
 class _Maker:
     """Collects the definitions that a schema needs."""
 
-    def __init__(self, draft: str, *, rules: bool) -> None:
+    def __init__(self, draft: str, *, policy: bool) -> None:
         self.definitions = "$defs" if draft == "2020-12" else "definitions"
         self.defined: dict[str, Any] = {}
-        self._rules = rules
+        self._policy = policy
 
     def struct(self, cls: type[Any]) -> dict[str, Any]:
         """An object with the fields of a dataclass."""
         defaults = {field.name: field for field in dataclasses.fields(cls)}
         properties = {}
         for written, field in fields_of(typing.cast("Any", cls)).items():
-            if cls is Profile and written in _ONLY_POLICY and not self._rules:
+            if "only policy" in field.metadata and not self._policy:
                 continue
             text = FIELDS[f"{cls.__name__}.{written}"]
             description, more = (text, {}) if isinstance(text, str) else text
@@ -83,7 +83,7 @@ class _Maker:
         return {"anyOf": [{"$ref": f"#/{self.definitions}/{cls.__name__}"}, {"type": "null"}]}
 
     def _complete(self, name: str, made: dict[str, Any]) -> None:
-        """What the annotations of two classes do not say: names of plugins, and args by name."""
+        """What the annotations of some classes do not say: names of plugins, args by name, the nodes and candidate of a rollout."""
         if name == "PluginEntry":
             names = [plugin.name for plugin in plugins_of(NEWEST)]
             known = made["properties"]["name"]
@@ -105,6 +105,9 @@ class _Maker:
                     "then": {"properties": {"args": self._reference(RuleSet)}},
                 }
             )
+        elif name == "Rollout":
+            made["properties"]["nodes"] |= self._reference(LabelSelector)
+            made["properties"]["candidate"]["properties"] = {"schedulerName": {"description": _NO_NAME, "not": {}}}
 
     def _args(self, plugin: str, cls: type[Any]) -> dict[str, Any]:
         name = f"{plugin}Args"

@@ -45,7 +45,7 @@ def _placeholders(root: Tree, tree: Tree, path: Path) -> Iterator[Diagnostic]:
         return
     children = enumerate(tree.items) if isinstance(tree, Items) else tree.fields.items()
     for name, child in children:
-        if name not in ("rules", "variables"):  # expressions have braces of their own
+        if name not in ("rules", "variables", "match"):  # expressions have braces of their own
             yield from _placeholders(root, child, (*path, name))
 
 

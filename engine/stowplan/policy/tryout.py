@@ -12,7 +12,7 @@ from stowplan.cel import CelError, Meter
 from stowplan.cel.environment import COST_LIMIT
 from stowplan.cel.kinds import Type
 from stowplan.cel.library.moments import show_duration, show_timestamp
-from stowplan.cel.meter import ExhaustedError, together
+from stowplan.cel.meter import ExhaustedError, Total, together
 from stowplan.cel.values import Duration, Optional, Timestamp, TypeValue, check_parts, from_key
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule.columns import bindings_of, obstacle
@@ -66,25 +66,30 @@ class Tryout:
 
     def run(self, store: Store, pod: Pod) -> Iterator[Tried]:
         """Its values for a pod, by name of the node; a single one if it does not depend on the node."""
-        cluster = Cluster(store)
-        side = self.expressions.view(pod, cluster)
-        total = together(cluster.size)
-        if not self.expressions.reading.of_node:
-            yield self._tried(None, side.bindings, total.part(COST_LIMIT))
-            return
-        scene = Scene(cluster, self.expressions.reading, pod.namespace, cluster.now)
+        total = together(len(store.nodes))
         failure: CelError | None = None
-        for place in np.argsort(store.name_ranks()).tolist():
-            node, meter = store.nodes[place].name, total.part(COST_LIMIT)
+        for node, bindings, meter in self.places(store, pod, total):
             if failure is not None:
                 yield Tried(node, failure, 0)
                 continue
-            tried = self._tried(node, side.at(scene, place, meter), meter)
+            tried = self._tried(node, bindings, meter)
             try:
                 total.settle(meter, ROW)
             except ExhaustedError as exhausted:
                 failure = exhausted.error
             yield tried if failure is None else Tried(node, failure, meter.spent)
+
+    def places(self, store: Store, pod: Pod, total: Total) -> Iterator[tuple[str | None, Mapping[str, Any], Meter]]:
+        """The variables for each node in order of names, and what pays for them; a single set if no node matters."""
+        cluster = Cluster(store)
+        side = self.expressions.view(pod, cluster)
+        if not self.expressions.reading.of_node:
+            yield None, side.bindings, total.part(COST_LIMIT)
+            return
+        scene = Scene(cluster, self.expressions.reading, pod.namespace, cluster.now)
+        for place in np.argsort(store.name_ranks()).tolist():
+            meter = total.part(COST_LIMIT)
+            yield store.nodes[place].name, side.at(scene, place, meter), meter
 
     def _tried(self, node: str | None, bindings: Mapping[str, Any], meter: Meter) -> Tried:
         value = self.expressions.value.evaluate(bindings, meter)

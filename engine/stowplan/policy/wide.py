@@ -71,28 +71,37 @@ class Wide:
             return False
         before = self.scores
         self._evaluate(fresh=stirred)
-        return len(before) != len(self.scores) or bool((before != self.scores).any())
+        return len(before) != len(self.scores) or bool(np.count_nonzero(before != self.scores))
 
     def _evaluate(self, *, fresh: bool) -> None:
-        weights = self._groups.weights
-        rejected = weights == 0
-        for verdict in self._verdicts:
-            if fresh or verdict.watch.stale():
-                self._judge(verdict)
-            if verdict.rejected is not None:
-                rejected |= verdict.rejected
-        fresh = fresh or bool((rejected != self._rejected).any())
-        self._rejected = rejected
-        self.accepted: Numbers = (~rejected).astype(np.int64)
-        """1 for the groups that pass"""
-        total = np.zeros(len(weights), dtype=np.int64)
+        fresh = self._judge_all(fresh=fresh) or fresh
+        total = np.zeros(len(self._groups), dtype=np.int64)
         for answer in self._answers:
             if fresh or answer.watch.stale():
                 self._answer(answer)
             if answer.values is not None:
                 total += answer.values
-        self.scores: Numbers = np.where(rejected, REJECTED, total)
+        total[self._rejected] = REJECTED
+        self.scores: Numbers = total
         """total of each group, REJECTED where a filter rejects it or none of its rows is acceptable"""
+
+    def _judge_all(self, *, fresh: bool) -> bool:
+        """Which groups the filters reject. True if that has changed."""
+        stale = [verdict for verdict in self._verdicts if fresh or verdict.watch.stale()]
+        if not stale and not fresh:
+            return False
+        for verdict in stale:
+            self._judge(verdict)
+        rejected = self._groups.weights == 0
+        for verdict in self._verdicts:
+            if verdict.rejected is not None:
+                rejected |= verdict.rejected
+        if not fresh and not np.count_nonzero(rejected != self._rejected):
+            return False
+        self._rejected = rejected
+        self.accepted: Numbers = (~rejected).astype(np.int64)
+        """1 for the groups that pass"""
+        return True
 
     def _view(self, watch: Watch) -> Cluster:
         watch.restart()
@@ -103,7 +112,7 @@ class Wide:
         found = verdict.plugin.rejects(verdict.ask, self._view(verdict.watch))
         verdict.rejected = any_of(found, len(self._groups)) if found else None
         for reason, mask in (found or {}).items():
-            if reason.error and mask.any():
+            if reason.error and np.count_nonzero(mask):
                 self.faulty = True
 
     def _answer(self, answer: Answer) -> None:

@@ -13,6 +13,7 @@ from stowplan.profile.model import (
     Plugins,
     PluginSet,
     Profile,
+    Rollout,
 )
 from stowplan.profile.read import read
 from stowplan.profile.rules import RULES, Rule, RuleSet, Variable, params_of, rules_of
@@ -34,6 +35,7 @@ __all__ = [
     "PluginSet",
     "Plugins",
     "Profile",
+    "Rollout",
     "Rule",
     "RuleSet",
     "Table",

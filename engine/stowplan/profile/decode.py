@@ -17,7 +17,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -51,6 +51,11 @@ class _Field:
     name: str
     kind: Any
     metadata: Mapping[str, Any]
+
+    @property
+    def aside(self) -> bool:
+        """Whether it is an object that few files have: unless it is there, nobody meant to write into it."""
+        return "only policy" in self.metadata and typing.get_origin(_required(self.kind)) is not tuple
 
 
 @functools.cache
@@ -175,18 +180,20 @@ class _Decoder:
 
     def _unknown(self, cls: type, tree: Table, name: str, path: Path) -> None:
         known = fields_of(cls)
-        owners = [_place_of(tree, outer) for outer, field in known.items() if name in _inner_names(field.kind)]
+        inner = (outer for outer, field in known.items() if name in _inner_names(field.kind))
+        owners = [_place_of(tree, outer) for outer in inner if outer in tree.fields or not known[outer].aside]
         if owners:
             message = f'unknown field "{show_path((*path, name))}"'
             note, edits = f"it belongs under {owners[0]}: indent it", indent(tree, name, owners[0].partition("[")[0])
             span = tree.keys.get(name)
             self._report(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, span, "", (note,), edits))
         else:
-            self._unknown_name(tree, name, path, known)
+            self._unknown_name(tree, name, path, known, [outer for outer, field in known.items() if field.aside])
 
-    def _unknown_name(self, tree: Table, name: str, path: Path, known: Iterable[str]) -> None:
+    def _unknown_name(self, tree: Table, name: str, path: Path, known: Iterable[str], rare: Collection[str] = ()) -> None:
+        """`rare` are known as well, and not listed."""
         meant = closest(name, known) if len(self.diagnostics) < _MOST_GUESSES else None
-        names = sorted(known)
+        names = sorted(set(known).difference(rare))
         remedies = (f'did you mean "{meant}"?',) if meant else (f"fields here: {', '.join(names)}",) if len(names) <= _FEW else ()
         message = f'unknown field "{show_path((*path, name))}"'
         span = tree.keys.get(name)

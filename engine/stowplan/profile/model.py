@@ -18,6 +18,8 @@ from stowplan.profile.yaml_tree import Origin, Tree, plain
 from stowplan.text import ZERO_MEANS_DEFAULT, Int32, written_as
 
 DEFAULT_SCHEDULER = "default-scheduler"
+ONLY_POLICY = {"only policy": True}
+"""Metadata of a field that kube-scheduler does not have: it is for a SchedulerPolicy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,37 @@ class Profile:
     percentage_of_nodes_to_score: Int32 | None = None
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
-    variables: tuple[Variable, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    variables: tuple[Variable, ...] = field(default=(), metadata=ONLY_POLICY)
+    rules: tuple[Rule, ...] = field(default=(), metadata=ONLY_POLICY)
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def args_of(self, name: str) -> Any:
         """The args written for a plugin as plain data; None if there are none."""
         written = [entry.args for entry in self.plugin_config if entry.name == name and entry.args is not None]
         return plain(written[-1]) if written else None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A second version of a profile, and which of its pods are given to it; None stands for what was left out.
+
+    profile    the schedulerName of the stable version
+    percent    share of the workloads: those that `match`, where both are given
+    match      expression over `pod` and `namespace`
+    nodes      a LabelSelector of the only nodes for these pods, not read yet
+    """
+
+    profile: str = ""
+    percent: float | None = None
+    match: str | None = None
+    nodes: Tree | None = field(default=None, compare=False)
+    candidate: Profile | None = None
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+
+def candidate_name(profile: str) -> str:
+    """The name of the candidate of a profile. No pod can ask for it: only the rollout gives pods to it."""
+    return f"{profile} (candidate)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +199,18 @@ class Configuration:
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
     profiles: tuple[Profile, ...] = ()
+    rollout: Rollout | None = field(default=None, metadata=ONLY_POLICY)
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
     origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def versions(self) -> tuple[Profile, ...]:
+        """All profiles, and at the end the candidate of the rollout, under a name of its own."""
+        rollout = self.rollout
+        if rollout is None or rollout.candidate is None:
+            return self.profiles
+        return (*self.profiles, dataclasses.replace(rollout.candidate, scheduler_name=candidate_name(rollout.profile)))
 
     def with_defaults(self) -> Configuration:
         """The configuration with the defaults that depend on other fields (`SetDefaults_KubeSchedulerConfiguration`)."""

@@ -137,12 +137,18 @@ def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
 
 
 def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
-    """The fields of the kind alone: rules in the profile itself are for a SchedulerPolicy, kube-scheduler refuses them."""
+    """The fields of the kind alone: a rollout, and rules in the profile itself, are for a SchedulerPolicy; kube-scheduler refuses them."""
     body = tree.without("apiVersion", "kind")
-    profiles = tree.fields.get("profiles")
-    if _text_of(tree, "kind") == STOWPLAN[1] or not isinstance(profiles, Items):
+    if _text_of(tree, "kind") == STOWPLAN[1]:
         return body, []
     refused = []
+    if "rollout" in body.fields:
+        notes: tuple[str, ...] = (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}",)
+        refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, 'unknown field "rollout"', body.keys.get("rollout"), "", notes))
+        body = body.without("rollout")
+    profiles = tree.fields.get("profiles")
+    if not isinstance(profiles, Items):
+        return body, refused
     for index, profile in enumerate(profiles.items):
         for name in ("variables", "rules"):
             if isinstance(profile, Table) and name in profile.fields:
@@ -157,7 +163,7 @@ def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
 def _hints(configuration: Configuration, origin: Origin) -> list[Diagnostic]:
     """What is accepted, and has no effect here or an unwelcome one in kube-scheduler."""
     percentages: list[tuple[Origin, int | None]] = [(origin, configuration.percentage_of_nodes_to_score)]
-    percentages += [(p.origin, p.percentage_of_nodes_to_score) for p in configuration.profiles if p.origin]
+    percentages += [(p.origin, p.percentage_of_nodes_to_score) for p in configuration.versions if p.origin]
     message = "has no effect: every node is looked at in every decision"
     hints = [
         place.under("percentageOfNodesToScore").diagnostic(Code.NO_EFFECT, message, Severity.INFO)

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.profile.model import Configuration, Extender, LeaderElection, PluginSet, Profile
-from stowplan.text import Kind, Path, Problem
+from stowplan.profile.model import Configuration, Extender, LeaderElection, PluginSet, Profile, Rollout, candidate_name
+from stowplan.text import Kind, Path, Problem, unsupported
 
 PERCENT = 100
 
@@ -21,6 +21,8 @@ def problems(configuration: Configuration) -> Iterator[Problem]:
         yield problem.under("leaderElection")
     yield from _numbers(configuration)
     yield from _profiles(configuration.profiles)
+    if configuration.rollout is not None:
+        yield from (problem.under("rollout") for problem in _rollout(configuration.rollout, configuration.profiles))
     yield from _extenders(configuration.extenders)
 
 
@@ -74,13 +76,40 @@ def _profiles(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
             first = f"profiles[{list(seen).index(name or '')}] has this name"
             yield Problem((*path, "schedulerName"), Kind.DUPLICATE, value=name or "", notes=(first,))
         seen.setdefault(name or "")
-        yield from _percentage(path, profile.percentage_of_nodes_to_score)
-        configured: set[str] = set()
-        for position, entry in enumerate(profile.plugin_config):
-            if entry.name in configured:
-                yield Problem((*path, "pluginConfig", position), Kind.DUPLICATE, value=entry.name)
-            configured.add(entry.name)
+        yield from (problem.under(*path) for problem in _profile(profile))
     yield from _common_queue_sort(profiles)
+
+
+def _profile(profile: Profile) -> Iterator[Problem]:
+    """What is wrong with a profile by itself, its name aside."""
+    yield from _percentage((), profile.percentage_of_nodes_to_score)
+    configured: set[str] = set()
+    for position, entry in enumerate(profile.plugin_config):
+        if entry.name in configured:
+            yield Problem(("pluginConfig", position), Kind.DUPLICATE, value=entry.name)
+        configured.add(entry.name)
+
+
+def _rollout(rollout: Rollout, profiles: tuple[Profile, ...]) -> Iterator[Problem]:
+    names = [profile.scheduler_name or "" for profile in profiles]
+    if not rollout.profile:
+        yield Problem(("profile",), Kind.REQUIRED, "the schedulerName of the profile that has a candidate")
+    elif rollout.profile not in names:
+        yield unsupported(("profile",), rollout.profile, names)
+    elif candidate_name(rollout.profile) in names:
+        yield Problem(("profile",), Kind.DUPLICATE, "a profile has the name that explanations give to the candidate", rollout.profile)
+    if rollout.percent is None and rollout.match is None:
+        yield Problem(("percent",), Kind.REQUIRED, "say which pods the candidate gets: percent, match, or both")
+    elif rollout.percent is not None and not 0 <= rollout.percent <= PERCENT:
+        yield _invalid(("percent",), rollout.percent, "not in valid range [0-100]")
+    if rollout.candidate is None:
+        yield Problem(("candidate",), Kind.REQUIRED, "a profile without schedulerName")
+        return
+    if rollout.candidate.scheduler_name is not None:
+        detail = "the candidate has the name of its profile; pods are given to it by percent and match"
+        yield Problem(("candidate", "schedulerName"), Kind.FORBIDDEN, detail)
+    yield from (problem.under("candidate") for problem in _profile(rollout.candidate))
+    yield from (problem.under("candidate") for problem in _queue_sort(profiles[0], rollout.candidate))
 
 
 def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
@@ -89,17 +118,21 @@ def _common_queue_sort(profiles: tuple[Profile, ...]) -> Iterator[Problem]:
     if len(first.enabled) > 1:
         path: Path = ("profiles", 0, "plugins", "queueSort", "enabled")
         yield _invalid(path, len(first.enabled), "only one queue sort plugin can be enabled")
-    name = first.enabled[0].name if first.enabled else ""
-    args = profiles[0].args_of(name)
     for index, profile in enumerate(profiles[1:], 1):
-        if profile.plugins.queue_sort != first:
-            shown = _shown(profile.plugins.queue_sort)
-            where: Path = ("profiles", index, "plugins", "queueSort")
-            yield Problem(where, Kind.INVALID, "must be the same for all profiles", shown, _queue_remedy(profiles[0]))
-        # also where no plugin is named: args without a name are compared then
-        if any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != args:
-            path = ("profiles", index, "pluginConfig")
-            yield _invalid(path, profile.args_of(name), "queueSort must be the same for all profiles")
+        yield from (problem.under("profiles", index) for problem in _queue_sort(profiles[0], profile))
+
+
+def _queue_sort(first: Profile, profile: Profile) -> Iterator[Problem]:
+    """Where a profile orders the queue otherwise than the first one."""
+    wanted = first.plugins.queue_sort
+    name = wanted.enabled[0].name if wanted.enabled else ""
+    if profile.plugins.queue_sort != wanted:
+        shown = _shown(profile.plugins.queue_sort)
+        path: Path = ("plugins", "queueSort")
+        yield Problem(path, Kind.INVALID, "must be the same for all profiles", shown, _queue_remedy(first))
+    # also where no plugin is named: args without a name are compared then
+    if any(entry.name == name for entry in profile.plugin_config) and profile.args_of(name) != first.args_of(name):
+        yield _invalid(("pluginConfig",), profile.args_of(name), "queueSort must be the same for all profiles")
 
 
 def _queue_remedy(first: Profile) -> tuple[str, ...]:

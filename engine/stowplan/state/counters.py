@@ -66,6 +66,20 @@ class Counter(ABC):
         return found
 
 
+class Occupied:
+    """Whether some domain holds a counted pod."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    @property
+    def version(self) -> int:
+        """1 if there is one."""
+        return int(self.total > 0)
+
+
 class DomainTable:
     """Sums of a counter by topology domain."""
 
@@ -75,6 +89,7 @@ class DomainTable:
         self._counter, self.key, self._among = counter, key, among
         self.version = 0
         self.epoch = -1
+        self.occupied = Occupied()
 
     def rebuild(self) -> None:
         """Sum afresh: nodes have changed."""
@@ -86,15 +101,20 @@ class DomainTable:
         cluster = Cluster(store)
         labels = cluster[domain_of(self.key)]
         self.codes: Rows = np.where(labels.present(), labels.codes, -1)
-        self.takes_part: Mask = self.codes >= 0
+        self.known: Mask = self.codes >= 0
+        self.complete = bool(self.known.all())
+        self.takes_part: Mask = self.known
         if self._among is not None:
-            self.takes_part = self.takes_part & self._among.mask(cluster)
+            self.takes_part = self.known & self._among.mask(cluster)
         self.source, self.values = labels.source, labels.values
         rows = np.flatnonzero(self.takes_part)
         here = np.bincount(self.codes[rows], minlength=len(labels.values))
         self.present: Mask = here > 0
-        self.sums = np.zeros(len(labels.values), dtype=np.int64)
+        self.places: Rows = self.present.nonzero()[0]
+        self.sums = np.zeros(len(labels.values) + 1, dtype=np.int64)
+        """by domain; the last number, which stands for rows without the label, stays 0"""
         np.add.at(self.sums, self.codes[rows], self._counter.counts[rows])
+        self.occupied.total = int(self.sums.sum())
         self.own: Numbers | None = None
         if size and not (np.bincount(self.codes[self.codes >= 0], minlength=1) > 1).any():
             self.own = np.where(self.takes_part, self._counter.counts[:size], np.where(self.codes < 0, -2, -1))
@@ -117,6 +137,7 @@ class DomainTable:
             return
         if self.takes_part[row]:
             self.sums[self.codes[row]] += amount
+            self.occupied.total += amount
             self.version += 1
             if self.own is not None:
                 self.own[row] += amount
@@ -140,8 +161,11 @@ class Count:
         table = self._counter.table(key, among)
         watch = self._cluster.watch
         if watch is not None:
-            watch.depends(table)
-            watch.tells_apart(table if table.unique else table.source)
+            if table.unique:  # the own count is part of what tells rows apart, so only answers about all rows depend on others
+                watch.tells_apart(table)
+            else:
+                watch.depends(table)
+                watch.tells_apart(table.source)
         return Domains(self, table, self._cluster)
 
     def on(self, rows: Rows) -> Numbers:
@@ -167,23 +191,32 @@ class Domains:
     @property
     def known(self) -> Mask:
         """Rows that carry the label."""
-        return self._cluster.gather(self._table.codes) >= 0
+        return self._cluster.gather(self._table.known)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every node of the cluster carries the label."""
+        return self._table.complete
 
     @property
     def number(self) -> int:
         """Number of domains among the nodes that take part."""
-        return int(self._table.present.sum())
+        return len(self._table.places)
 
     @property
     def any(self) -> bool:
         """Whether some domain holds a counted pod, in the world of any asked row."""
+        if self._cluster.watch is not None:
+            self._cluster.watch.depends(self._table.occupied)
         change = self._change()
-        return bool(self._table.sums.any()) or (change is not None and bool((change > 0).any()))
+        return self._table.occupied.total > 0 or (change is not None and bool((change > 0).any()))
 
     @property
     def anywhere(self) -> Mask:
         """Whether some domain holds a counted pod, in the world of each asked row."""
-        total, change = int(self._table.sums.sum()), self._change()
+        if self._cluster.watch is not None:
+            self._cluster.watch.depends(self._table.occupied)
+        total, change = self._table.occupied.total, self._change()
         return np.full(self._cluster.size, total > 0) if change is None else total + change > 0
 
     def _change(self) -> Numbers | None:
@@ -193,28 +226,30 @@ class Domains:
     @property
     def at(self) -> Numbers:
         """Count in the domain of each asked row; 0 where the row has none."""
-        codes, change = self._cluster.gather(self._table.codes), self._change()
-        found = np.where(codes >= 0, self._table.sums[codes], 0)
+        found: Numbers = self._table.sums[self._cluster.gather(self._table.codes)]
+        change = self._change()
         return found if change is None else found + change
 
     @property
     def least(self) -> Numbers:
         """Smallest count of a domain, per asked row (they differ only with suppositions); 0 if there is no domain."""
         table, change = self._table, self._change()
-        places = table.present.nonzero()[0]
-        sums = table.sums[places]
-        if not len(sums):
+        if self._cluster.watch is not None:
+            self._cluster.watch.depends(table)
+        if not len(table.places):
             return np.zeros(self._cluster.size, dtype=np.int64)
-        smallest = int(sums.min())
+        sums = table.sums[table.places]
+        lowest = sums.argmin()
+        smallest = int(sums[lowest])
         if change is None:
             return np.full(self._cluster.size, smallest, dtype=np.int64)
         alone = (sums == smallest).sum() == 1
         second = int(np.partition(sums, 1)[1]) if len(sums) > 1 else None
         codes = self._cluster.gather(table.codes)
-        own = np.where(codes >= 0, table.sums[codes], 0) + change
+        own = table.sums[codes] + change
         if second is None:
             return np.where(change != 0, own, smallest)
-        others = np.where(alone & (codes == places[sums.argmin()]), second, smallest)
+        others = np.where(alone & (codes == table.places[lowest]), second, smallest)
         return np.where(change != 0, np.minimum(own, others), smallest)
 
     # What explanations show; suppositions are left aside
@@ -232,7 +267,7 @@ class Domains:
 
     def held(self) -> dict[str, int]:
         """Count of every domain among the nodes that take part, by name."""
-        found = {self._table.values[code] or "": int(self._table.sums[code]) for code in self._table.present.nonzero()[0]}
+        found = {self._table.values[code] or "": int(self._table.sums[code]) for code in self._table.places.tolist()}
         return dict(sorted(found.items()))
 
     def rows(self, name: str) -> Rows:
@@ -251,11 +286,13 @@ class Domains:
         absent = [int(code) for code in codes.tolist() if not self._table.present[code]]
         return dict(sorted((self._table.values[code] or "", (self._table.codes == code).nonzero()[0]) for code in absent))
 
-    def distinct(self, feasible: Feasible, ignored: Mask) -> int:
+    def distinct(self, feasible: Feasible, ignored: Mask | None) -> int:
         """Number of domains on feasible rows that are not ignored; rows without the label count as one more domain."""
-        weights = np.where(ignored, 0, feasible.weights)
         codes = self._cluster.gather(self._table.codes)
         if self._table.unique:
-            weights = np.where(ignored, 0, feasible.counted())
+            weights = feasible.counted() if ignored is None else feasible.counted() * ~ignored
             return int(weights[codes >= 0].sum()) + int((weights[codes < 0] > 0).any())
-        return len(np.unique(codes[weights > 0]))
+        taking_part = feasible.weights > 0
+        if ignored is not None:
+            taking_part &= ~ignored
+        return int(np.count_nonzero(np.bincount(codes[taking_part] + 1)))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.state.cluster import Watch
-from stowplan.state.columns import Numbers
+from stowplan.state.columns import Mask, Numbers
 
 IGNORED = np.iinfo(np.int64).min
+NOTHING = np.array(IGNORED)
 """Raw score of a feasible row that takes no part: it counts in no extreme and gets 0."""
 
 
@@ -21,12 +22,18 @@ class Feasible:
     weights: Numbers
     """int64 per asked row"""
     watch: Watch | None = None
+    _selected: tuple[Numbers, Numbers] | None = None
+    """raw scores that were asked about last, and those of them that take part"""
 
     def counted(self) -> Numbers:
         """The weights, for an answer that depends on the number of feasible nodes."""
         if self.watch is not None:
             self.watch.counts_rows()
         return self.weights
+
+    def number(self, ignored: Mask | None = None) -> int:
+        """Number of feasible nodes but for those of some asked rows."""
+        return int((self.counted() if ignored is None else self.counted()[~ignored]).sum())
 
     def highest(self, raw: Numbers, initial: int | None = None) -> int:
         """Largest raw score on feasible rows; `initial` joins the comparison, as upstream's loops do."""
@@ -37,12 +44,13 @@ class Feasible:
         return _extreme(self._taking_part(raw), initial, min)
 
     def _taking_part(self, raw: Numbers) -> Numbers:
-        taking_part: Numbers = raw[(self.weights > 0) & (raw != IGNORED)]
-        return taking_part
+        if self._selected is None or self._selected[0] is not raw:
+            self._selected = (raw, raw[(self.weights > 0) & (raw != NOTHING)])
+        return self._selected[1]
 
 
 def _extreme(raw: Numbers, initial: int | None, choose: Callable[[int, int], int]) -> int:
     if not len(raw):
         return initial or 0
-    found = int(raw.max() if choose is max else raw.min())
+    found = int(raw[raw.argmax() if choose is max else raw.argmin()])  # quicker than max() on short arrays
     return found if initial is None else choose(found, initial)

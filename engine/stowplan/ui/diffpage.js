@@ -96,7 +96,7 @@
 
   // The chosen pod
 
-  const choice = { pod: null, number: "weighted", side: "both" };
+  const choice = { pod: null, number: "weighted", side: "both", use: "shares" };
   const running = (data.running?.workloads ?? []).flatMap((workload) => workload.examples);
   const cases = new Map([...running, ...data.tabled, ...data.pods].map((found) => [found.pod, found]));
   let redrawLists = [];
@@ -187,7 +187,10 @@
       ...pairs("REFUSED BY", "the first plugin that refuses the node", refused, { number: false,
         className: () => "why" }),
     ];
-    const skipped = sides.flatMap((side) => tables[side].skipped.map((plugin) => `${plugin} (${side})`));
+    const silent = new Set(sides.flatMap((side) => tables[side].skipped));
+    const everywhere = (plugin) => sides.every((side) => tables[side].skipped.includes(plugin));
+    const skipped = [...silent].map((plugin) => (everywhere(plugin) ? plugin
+      : `${plugin} (${sides.filter((side) => tables[side].skipped.includes(plugin)).join()})`));
     const badges = (index) => SIDES.filter((side) => found[side].node === data.nodes[index].name)
       .map((side) => make("span", { class: `badge ${side}` }, side.toUpperCase()));
     const { element } = grid({ columns, rows: data.nodes.map((_, index) => index), label: "nodes",
@@ -270,21 +273,27 @@
       const numbers = row.amounts[resource].numbers;
       return numbers[3] ? rounded(numbers[which] / numbers[3]) : null;
     };
+    const amount = (row, resource, which) => `${row.amounts[resource].quantities[which]} of ${row.amounts[resource].quantities[3]}`;
     const columns = [{ label, value: (row) => row.name || "(none)" },
       ...(label === "node" ? [{ label: "zone", value: (row) => row.zone }] : []),
       ...data.usage.resources.flatMap((resource) => ["now", "old", "new"].map((word, which) => ({ group: resource, label: word,
         number: true, first: which === 0, value: (row) => share(row, resource, which),
-        text: (row) => (share(row, resource, which) === null ? "" : `${Math.round(100 * share(row, resource, which))} %`),
-        hover: (row) => `${row.amounts[resource].quantities[which]} of ${row.amounts[resource].quantities[3]}`,
+        text: (row) => (share(row, resource, which) === null ? "" : choice.use === "amounts" ? amount(row, resource, which)
+          : `${Math.round(100 * share(row, resource, which))}%`),
         className: (row) => (which === 2 && row.amounts[resource].numbers[1] !== row.amounts[resource].numbers[2] ? "changed" : null),
       })))];
-    return grid({ columns, rows, label: `${label}s`, name: (row) => row.name }).element;
+    return grid({ columns, rows, label: `${label}s`, name: (row) => row.name });
   }
 
   function usageView() {
-    return make("div", {}, make("p", {}, "Share of the allocatable amount that is requested: now, and with the pending pods placed by ",
-      "the old and by the new policy. Amounts show when the pointer rests on a cell."),
-      make("h2", {}, "Zones"), usageTable(data.usage.zones, "zone"), make("h2", {}, "Nodes"), usageTable(data.usage.nodes, "node"));
+    const tables = [usageTable(data.usage.zones, "zone"), usageTable(data.usage.nodes, "node")];
+    const select = make("select", { id: "pick-use", onchange: () => {
+      choice.use = select.value;
+      tables.forEach((table) => table.draw());
+    } }, ...["shares", "amounts"].map((value) => make("option", { value }, value)));
+    return make("div", {}, make("p", {}, "What is requested of the allocatable amounts: now, and with the pending pods placed by ",
+      "the old and by the new policy. ", make("label", {}, "shown as ", select)),
+      make("h2", {}, "Zones"), tables[0].element, make("h2", {}, "Nodes"), tables[1].element);
   }
 
   // The page
@@ -324,7 +333,8 @@
   byId("view-usage").append(usageView());
   open(tabs[0]);
   const asked = decodeURIComponent(location.hash.slice(1));
-  const first = cases.has(asked) ? asked : data.pods.find((found) => data.tables[found.pod])?.pod ?? data.pods[0]?.pod;
+  const first = cases.has(asked) ? asked
+    : (data.pods.find((found) => data.tables[found.pod]) ?? data.pods[0] ?? data.tabled.find((found) => !found.running))?.pod;
   if (first) {
     choice.pod = first;
     redrawLists.forEach((draw) => draw());

@@ -80,7 +80,7 @@ def _with_sheets(comparison: Comparison) -> Iterator[Case]:
 
 def _usage(comparison: Comparison) -> dict[str, Any]:
     now, use, rows = comparison.old.use.before, comparison.use, comparison.rows
-    names = [name for name in use.after if use.allocatable[name].any() or use.before[name].any() or use.after[name].any()]
+    names = [name for name in use.after if now[name].any() or use.before[name].any() or use.after[name].any()]
     columns = {name: (now[name], use.before[name], use.after[name], use.allocatable[name]) for name in names}
     nodes = [
         {"name": comparison.old.nodes[row], "zone": comparison.zones[row]}

@@ -1,5 +1,6 @@
 """The live loop by itself: events in, effects out, no clock."""
 
+import msgspec
 import pytest
 
 from stowplan.edge.load import load_policy
@@ -275,38 +276,117 @@ def test_backoff_doubles_and_a_pod_is_flushed_after_five_minutes():
     assert 10 < gaps[-1] <= 12
 
 
-def test_volumes_are_written_and_waited_for_before_the_binding():
+STORAGE_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "wait"},
+    "provisioner": "example.com/disk",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {"storageClassName": "wait", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+WITH_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default"},
+    "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
+}
+SELECTED = "volume.kubernetes.io/selected-node"
+
+
+def volume(node):
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "wait",
+            "claimRef": {"namespace": "default", "name": "data"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+
+
+def waiting_for_a_volume():
     scene = Scene(answers=False).start(NODES)
-    storage_class = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "wait"},
-        "provisioner": "example.com/disk",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "namespace": "default"},
-        "spec": {"storageClassName": "wait", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
-    }
-    for item in (storage_class, claim, pod):
-        scene.put(item)
+    for item in (STORAGE_CLASS, CLAIM, WITH_CLAIM):
+        scene.put(msgspec.json.decode(msgspec.json.encode(item)))
     scene.run()
     (prepare,) = scene.of(Prepare)
     assert [(fact.name, fact.selected_node) for fact in prepare.facts] == [("data", prepare.node)]
     scene.handle(Prepared("default/p", prepare.pod.uid))
+    return scene, prepare
+
+
+def bind_claim(scene, node):
+    scene.put(volume(node))
+    bound = {"annotations": {SELECTED: node, "pv.kubernetes.io/bind-completed": "yes"}}
+    scene.patch("PersistentVolumeClaim", "default/data", metadata=bound, spec={"volumeName": "pv"}, status={"phase": "Bound"})
+
+
+def test_volumes_are_written_and_waited_for_before_the_binding():
+    scene, prepare = waiting_for_a_volume()
     scene.run(60)
     assert scene.of(Bind) == []
-    chosen = {"volume.kubernetes.io/selected-node": prepare.node}
-    scene.patch("PersistentVolumeClaim", "default/data", metadata={"annotations": chosen})
+    scene.patch("PersistentVolumeClaim", "default/data", metadata={"annotations": {SELECTED: prepare.node}})
+    scene.run(60)
     assert scene.of(Bind) == []
-    bound = {"annotations": chosen | {"pv.kubernetes.io/bind-completed": "yes"}}
-    scene.patch("PersistentVolumeClaim", "default/data", metadata=bound, spec={"volumeName": "pv"}, status={"phase": "Bound"})
+    bind_claim(scene, prepare.node)
     assert [bind.node for bind in scene.of(Bind)] == [prepare.node]
+
+
+def test_a_volume_elsewhere_undoes_the_decision():
+    scene, prepare = waiting_for_a_volume()
+    other = "b" if prepare.node == "a" else "a"
+    bind_claim(scene, other)
+    assert scene.of(Bind) == []
+    assert scene.of(Mark)[-1].message == (
+        f'binding volumes: pv "pv" node affinity doesn\'t match node "{prepare.node}": no matching NodeSelectorTerms'
+    )
+    scene.run(5)
+    assert [bind.node for bind in scene.of(Bind)] == [other]
+
+
+def test_failed_provisioning_undoes_the_decision_and_the_pod_is_tried_again():
+    scene, prepare = waiting_for_a_volume()
+    scene.patch("PersistentVolumeClaim", "default/data", metadata={"annotations": {SELECTED: prepare.node}})
+    scene.patch("PersistentVolumeClaim", "default/data", metadata={"annotations": {}})
+    scene.objects["PersistentVolumeClaim", "default/data"]["metadata"]["annotations"] = {}
+    scene.put(scene.objects["PersistentVolumeClaim", "default/data"])
+    assert scene.of(Mark)[-1].message == 'binding volumes: provisioning failed for PVC "data"'
+    scene.run(5)
+    assert len(scene.of(Prepare)) == 2
+
+
+def test_a_selected_node_that_is_never_shown_was_taken_back_unseen():
+    scene, _ = waiting_for_a_volume()
+    scene.run(99)
+    assert scene.of(Mark) == []
+    scene.run(2)
+    assert scene.of(Mark)[-1].message == 'binding volumes: provisioning failed for PVC "data"'
+
+
+def test_volumes_that_do_not_come_end_the_attempt():
+    scene, prepare = waiting_for_a_volume()
+    scene.patch("PersistentVolumeClaim", "default/data", metadata={"annotations": {SELECTED: prepare.node}})
+    scene.run(599)
+    assert scene.of(Mark) == []
+    scene.run(2)
+    assert scene.of(Mark)[-1].message == "binding volumes: context deadline exceeded"
+
+
+def test_a_pod_in_wait_for_volumes_that_another_scheduler_binds_is_its():
+    scene, prepare = waiting_for_a_volume()
+    scene.patch("Pod", "default/p", spec={"nodeName": prepare.node})
+    assert not scene.loop.ledger.flights.by_uid
+    scene.run(700)
+    assert scene.of(Mark) == []
+    assert list(scene.loop.ledger.store.seats[scene.loop.ledger.store.row_of[prepare.node]]) == ["default/p"]

@@ -164,10 +164,10 @@ CONVERSIONS = (
 SIZES = tuple(
     declare(form, len, what)
     for kind, what in (
-        ("string", "number of code points"),
         ("bytes", "number of bytes"),
         ("list(A)", "number of elements"),
         ("map(A, B)", "number of entries"),
+        ("string", "number of code points"),
     )
     for form in (f"size({kind}) -> int", f"{kind}.size() -> int")
 )

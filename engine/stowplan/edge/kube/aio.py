@@ -10,7 +10,8 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from stowplan import __version__
 from stowplan.edge.clock import monotonic
@@ -78,7 +79,17 @@ async def _configuration(whereabouts: Whereabouts) -> Any:
     if whereabouts.master:
         found.host = whereabouts.master
     found.host = found.host.rstrip("/")
+    # else the environment is searched for a proxy, and files for a password, at every single request
+    found.client_session_kwargs = {"trust_env": False}
+    found.proxy = found.proxy or _proxy(found.host)
     return found
+
+
+def _proxy(host: str) -> str | None:
+    """The proxy that the environment names for a URL."""
+    parts = urlsplit(host)
+    bypassed = not parts.hostname or proxy_bypass(parts.netloc)
+    return None if bypassed else getproxies().get(parts.scheme)
 
 
 class AioTransport:

@@ -212,3 +212,24 @@ class Lease:
 
 def _body(metadata: dict[str, Any], spec: _Spec) -> bytes:
     return _encode({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+
+
+def announcement(seat: Seat, reporter: str, instance: str, now: float) -> Request:
+    """The Event that tells users who leads from now on."""
+    election = seat.election
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{election.resource_name}.{int(now * 1e9):x}", "namespace": election.resource_namespace},
+        "eventTime": rfc3339_micro(now),
+        "type": "Normal",
+        "reason": "LeaderElection",
+        "action": "LeaderElection",
+        "note": f"{seat.identity} became leader",
+        "reportingController": reporter,
+        "reportingInstance": instance[:128],
+        "regarding": lease | {"namespace": election.resource_namespace, "name": election.resource_name},
+    }
+    path = f"/apis/events.k8s.io/v1/namespaces/{election.resource_namespace}/events"
+    return Request("POST", path, body=_encode(body), seconds=10.0)

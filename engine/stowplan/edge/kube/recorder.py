@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from stowplan.edge.clock import monotonic, rfc3339_micro
-from stowplan.edge.kube.calls import CONFLICT, FORBIDDEN, NOT_FOUND, Caller
+from stowplan.edge.kube.calls import CONFLICT, FORBIDDEN, NO_LEAVE, NOT_FOUND, TOO_MANY, Caller, Outcome
 from stowplan.edge.kube.lanes import Spawn
 from stowplan.edge.kube.transport import MERGE, Request
 from stowplan.loop.effects import Note
@@ -29,6 +29,9 @@ PAUSE, LONGEST_PAUSE = 10.0, 300.0
 FORGET = 360.0
 """Seconds after which what is said again is news (upstream: `finishTime`)."""
 MOST = 50_000
+TRIES = 12
+"""Upstream: `maxTriesPerEvent`."""
+TERMINATED = "because it is being terminated"
 SECONDS = 10.0
 
 _encode = msgspec.json.Encoder().encode
@@ -40,7 +43,8 @@ Key = tuple[str, ...]
 class _Series:
     """What has been said about one thing: how often, when last, and whether the server knows.
 
-    `ticket`: its place in the queue, if it has one; `flying`: it is being written.
+    `tries` in vain since it was last written, of which the last one had the text `tried`; `ticket`: its place in the queue, if
+    it has one; `flying`: it is being written.
     """
 
     note: _Slim
@@ -52,6 +56,8 @@ class _Series:
     unwritten: bool = True
     pause: float = PAUSE
     not_before: float = 0.0
+    tries: int = 0
+    tried: str | None = None
     ticket: int | None = None
     flying: bool = False
 
@@ -160,8 +166,9 @@ class Recorder:
         """A new Event. Is there going to be a series?"""
         text, note = series.note.text, series.note
         now = self._caller.clock.wall()
-        self._number += 1
-        series.name = f"{note.pod}.{int(now * 1e9) + self._number:x}"
+        if series.tried != text:  # another try keeps its name, as the last one may have been heard
+            self._number += 1
+            series.name, series.tried = f"{note.pod}.{int(now * 1e9) + self._number:x}", text
         body = {
             "metadata": {"name": series.name, "namespace": note.namespace},
             "eventTime": rfc3339_micro(series.last),
@@ -173,11 +180,10 @@ class Recorder:
         path = f"/apis/events.k8s.io/v1/namespaces/{quote(note.namespace)}/events"
         outcome = await self._caller.patiently(Request("POST", path, body=_encode(body), seconds=SECONDS))
         if outcome.ok or outcome.status == CONFLICT:  # the latter: an attempt that was not answered has been successful
-            series.written = text
+            series.written, series.tried, series.tries = text, None, 0
             self._caller.observer.noted("sent")
             return True
-        self._lost(outcome.status, outcome.message)
-        return False
+        return self._kept(series, outcome)
 
     async def _patch(self, series: _Series) -> bool:
         """Count the repetitions. Is the series to go on?"""
@@ -190,16 +196,22 @@ class Recorder:
             return await self._create(series)
         if outcome.ok:
             self._caller.observer.noted("sent")
-        else:
-            self._lost(outcome.status, outcome.message)
-        return outcome.ok
+            series.tries = 0
+            return True
+        return self._kept(series, outcome)
 
-    def _lost(self, status: int, message: str) -> None:
-        if status in (NOT_FOUND, FORBIDDEN):  # the namespace is gone or going
-            self._caller.observer.noted("dropped")
-        else:
-            self._caller.observer.noted("failed")
-            self._caller.observer.failed("Event", message)
+    def _kept(self, series: _Series, outcome: Outcome) -> bool:
+        """Is what could not be written to be tried again? A server that is down, or does not know yet who may what, comes back."""
+        going = outcome.status == NOT_FOUND or TERMINATED in outcome.message or outcome.message == NO_LEAVE
+        passing = outcome.answer is None or outcome.status in (FORBIDDEN, TOO_MANY) or outcome.status >= 500
+        if passing and not going and series.tries < TRIES:
+            series.tries += 1
+            series.unwritten = True
+            return True
+        self._caller.observer.noted("dropped" if going else "failed")
+        if not going:
+            self._caller.observer.failed("Event", outcome.message)
+        return False
 
     def _sweep(self, now: float) -> None:
         """Forget what was said long ago, now and then."""

@@ -72,10 +72,16 @@ class UnservedError(Exception):
     """The server does not have the resource."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Known:
+    """A version of an object."""
+
     uid: str
     version: str
+
+
+Found = dict[str, tuple[_Known, Event | None]]
+"""What a list has, by key, with the event that tells of it where it is not known as it is."""
 
 
 class Reflector:
@@ -142,7 +148,7 @@ class Reflector:
 
     async def _list(self) -> None:
         """The whole resource, consistent as of one version; told as what has changed since it was known."""
-        found: dict[str, tuple[str, str, Event | None]] = {}
+        found: Found = {}
         query = dict(self.resource.selection)
         if not self._unpaged:
             query["limit"] = str(PAGE)
@@ -176,29 +182,29 @@ class Reflector:
                 return answer
         raise UnservedError
 
-    def _find(self, item: bytes, found: dict[str, tuple[str, str, Event | None]]) -> None:
+    def _find(self, item: bytes, found: Found) -> None:
         """Note an item of a list, with the event that tells of it unless it is known as it is."""
         name = identify(item)
         key = self.resource.key(name.namespace or "", name.name or "")
-        uid, version = name.uid or "", name.resource_version or ""
+        now = _Known(name.uid or "", name.resource_version or "")
         known = self._known.get(key)
-        if known is not None and known.uid == uid and known.version == version:
-            found[key] = (uid, version, None)
+        if known == now:
+            found[key] = (now, None)
             return
         event = self._read(item)
         if event is not None:
-            found[key] = (uid, version, event)
-        elif known is not None and known.uid == uid:
-            found[key] = (uid, known.version, None)
+            found[key] = (now, event)
+        elif known is not None and known.uid == now.uid:
+            found[key] = (known, None)
 
-    def _replace(self, found: dict[str, tuple[str, str, Event | None]]) -> None:
+    def _replace(self, found: Found) -> None:
         """Let what was found be what is known, and tell the difference: first what is gone."""
         gone: list[Event] = []
         for key, known in self._known.items():
-            if key not in found or found[key][0] != known.uid:
+            if key not in found or found[key][0].uid != known.uid:
                 gone.append(self.resource.gone(key, known.uid))
-        events = gone + [event for _, _, event in found.values() if event is not None]
-        self._known = {key: _Known(uid, version) for key, (uid, version, _) in found.items()}
+        events = gone + [event for _, event in found.values() if event is not None]
+        self._known = {key: now for key, (now, _) in found.items()}
         if events:
             self._deliver(events)
 
@@ -244,29 +250,29 @@ class Reflector:
                 raise ExpiredError
             raise FailedError(f"the watch ended with {status.code}: {status.message}")
         name = identify(item)
-        version = name.resource_version or ""
+        key = self.resource.key(name.namespace or "", name.name or "")
         if event.type == "BOOKMARK":
             self._watched("bookmark")
+        elif event.type == "DELETED":
+            self._deleted(key)
         else:
-            self._changed(event.type == "DELETED", self.resource.key(name.namespace or "", name.name or ""), name.uid or "", item)
-        if version:
-            self._version = version
+            self._changed(key, _Known(name.uid or "", name.resource_version or ""), item)
+        self._version = name.resource_version or self._version
 
-    def _changed(self, deleted: bool, key: str, uid: str, item: bytes) -> None:
+    def _deleted(self, key: str) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._deliver((self.resource.gone(key, known.uid),))
+
+    def _changed(self, key: str, now: _Known, item: bytes) -> None:
         known = self._known.get(key)
-        if deleted:
-            if known is not None:
-                del self._known[key]
-                self._deliver((self.resource.gone(key, known.uid),))
+        if known == now:
             return
-        version = identify(item).resource_version or ""
-        if known is not None and known.uid == uid and known.version == version:
-            return
-        events = [] if known is None or known.uid == uid else [self.resource.gone(key, known.uid)]
+        events = [] if known is None or known.uid == now.uid else [self.resource.gone(key, known.uid)]
         event = self._read(item)
         if event is not None:
             events.append(event)
-            self._known[key] = _Known(uid, version)
+            self._known[key] = now
         elif events:
             del self._known[key]
         if events:

@@ -34,7 +34,7 @@ class PolicyLog:
             )
 
     def lost(self, why: str) -> None:
-        say(_log, logging.WARNING, "policy lost, the last good one stays in force", reason=why)
+        say(_log, logging.WARNING, "there is no text where the policy should be", reason=why)
 
 
 class PolicyGauges(Collector):

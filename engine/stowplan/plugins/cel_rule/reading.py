@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stowplan.cel import Program
-from stowplan.cel.touches import ELEMENT, Path, touches
+from stowplan.cel.touches import ELEMENT, LENGTH, Path, touches
 from stowplan.cel.tree import Call, Select, walk
 from stowplan.state import (
     ALLOCATABLE,
@@ -42,6 +42,8 @@ _AMOUNTS: dict[str, tuple[Column[Any], ...]] = {
     "requested": (REQUESTED,),
     "free": (ALLOCATABLE, REQUESTED),
 }
+OF_PODS = frozenset(("name", "namespace", "labels", "priority", "requests", "owner", "age"))
+"""members of the pods on a node"""
 _SHARED = frozenset(("labels", "namespace", "requests", "priority", "owner"))
 """members of a pod that follow from what pods of one spec, label set, namespace and owner share"""
 
@@ -71,7 +73,7 @@ class Reading:
         self.beyond |= domains
         self.whole_node |= whole
         for path in touches(program.checked):
-            written = path[: path.index(ELEMENT)] if ELEMENT in path else path
+            written = path[: next((place for place, step in enumerate(path) if step in (ELEMENT, LENGTH)), None)]
             head, rest = written[0], written[1:]
             if head == "pod":
                 self.pod.add(rest)
@@ -86,7 +88,7 @@ class Reading:
                 self.variables |= set(rest[:1])
             elif head == "node":
                 self._node(rest)
-                self.of_pods |= set(path[3:4]) if path[:3] == ("node", "pods", ELEMENT) else set()
+                self.of_pods |= _of_pods(path)
 
     def join(self, other: Reading) -> None:
         """Take in what another expression reads, variables aside."""
@@ -146,7 +148,7 @@ class Reading:
     @property
     def timed(self) -> bool:
         """Whether it depends on the moment, be it through the age of a pod."""
-        return self.now or "age" in self.of_pods or (self.pods and not self.of_pods)
+        return self.now or "age" in self.of_pods
 
     @property
     def columns(self) -> tuple[Column[Any], ...]:
@@ -180,6 +182,13 @@ class Reading:
                 yield amounts.apart(name)
         if self.pods:
             yield cluster[SEATS].codes
+
+
+def _of_pods(path: Path) -> frozenset[str]:
+    """The members of the pods on a node that a path reads: all of them where a pod as a whole goes anywhere."""
+    if path[:2] != ("node", "pods") or path[2:] == (LENGTH,):
+        return frozenset()
+    return frozenset(path[3:4]) or OF_PODS
 
 
 def _uses_of_node(program: Program) -> tuple[bool, bool]:

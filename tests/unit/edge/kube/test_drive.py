@@ -153,6 +153,7 @@ def leased(script, *renewals):
 
     script.on("GET", f"{LEASE}/kube-scheduler", refusal(404), stored)
     script.on("POST", LEASE, won)
+    script.on("POST", "/apis/events.k8s.io/v1/namespaces/kube-system/events", answer(201))
     return script.on("PUT", f"{LEASE}/kube-scheduler", *[won if renewal is None else renewal for renewal in renewals])
 
 
@@ -175,8 +176,20 @@ def test_a_lost_lease_ends_it_and_nothing_is_written_after():
 def test_a_clean_stop_releases_the_lease():
     script = leased(cluster(3), None)
     drive(script, seat=Seat(LeaderElection(), "me"), seconds=30)
+    (told,) = script.sent("POST", past="kube-system/events")
+    assert (told["reason"], told["note"], told["regarding"]["name"]) == ("LeaderElection", "me became leader", "kube-scheduler")
     last = script.sent("PUT")[-1]["spec"]
     assert (last["holderIdentity"], last["leaseDurationSeconds"]) == ("", 1)
+
+
+def test_a_lease_is_not_handed_over_while_writes_are_under_way():
+    async def endless(_):
+        await asyncio.sleep(1e5)
+
+    script = leased(cluster(1), None)
+    script.answers["POST", "/api/v1/namespaces/ns/pods/p0/binding"] = deque([endless])
+    drive(script, seat=Seat(LeaderElection(), "me"), seconds=5)
+    assert {body["spec"]["holderIdentity"] for body in script.sent("PUT")} == {"me"}
 
 
 def test_watches_may_wait_for_the_lease():

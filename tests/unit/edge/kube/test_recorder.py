@@ -131,21 +131,43 @@ def test_a_series_that_has_expired_begins_anew():
     assert [method for method, _ in server.times][-3:] == ["POST", "PATCH", "POST"]
 
 
-@pytest.mark.parametrize("status", [403, 404])
-def test_a_namespace_that_is_gone_is_no_error(status):
+TERMINATED = refusal(403, "events is forbidden: unable to create new content in namespace ns because it is being terminated")
+
+
+@pytest.mark.parametrize("refused", [refusal(404), TERMINATED])
+def test_a_namespace_that_is_gone_is_no_error(refused):
     server = Server()
-    server.refusing = [refusal(status)]
+    server.refusing = [refused]
     notebook = record(server, (0, failed()))
     assert notebook.notes == ["dropped"]
+    assert notebook.failures == []
+    assert len(server.times) == 1
+
+
+@pytest.mark.parametrize("trouble", [refusal(500), refusal(403), UnansweredError("time ran out")])
+def test_a_server_in_trouble_hears_of_it_later(trouble):
+    """An API server that has just begun does not know yet who may what: 403 passes as well."""
+    server = Server()
+    server.refusing = [trouble] * 6
+    notebook = record(server, (0, failed()))
+    assert told(server) == [("no room", 1)]
     assert notebook.failures == []
 
 
 def test_an_event_that_cannot_be_written_is_lost_and_told():
     server = Server()
-    server.refusing = [refusal(500)] * 4
-    notebook = record(server, (0, failed()))
+    server.refusing = [refusal(403)] * 99
+    notebook = record(server, (0, failed()), seconds=5000)
     assert notebook.notes == ["failed"]
     assert notebook.failures == [("Event", "no")]
+    assert len(server.times) == 13
+
+
+def test_an_event_that_makes_no_sense_is_not_tried_again():
+    server = Server()
+    server.refusing = [refusal(422)]
+    assert record(server, (0, failed())).notes == ["failed"]
+    assert len(server.times) == 1
 
 
 def test_an_event_whose_answer_was_lost_is_there_once():

@@ -6,7 +6,6 @@ from stowplan.edge.policies.examine import Checked, Examiner, Offer
 from stowplan.edge.policies.keeper import Keeper, Live
 from stowplan.edge.serve.configz import policy_hash
 from stowplan.text import Source
-from unit.loop.driving import Scene
 
 HEAD = "apiVersion: stowplan.io/v1alpha1\nkind: SchedulerPolicy\n"
 LABELLED = 'node.labels[?"{0}"].hasValue()'
@@ -62,9 +61,3 @@ def keeper(first=None, scene=None, instead=None):
     if scene is not None:
         made.live = Live(scene.loop.ledger.store, scene.handle)
     return made, told
-
-
-def scene_of(text, cluster):
-    """A loop under a policy, with a cluster in the notation."""
-    found = Scene(Examiner().examine(offer(text), None).policy.configuration.origin and None)
-    return found.start(cluster)

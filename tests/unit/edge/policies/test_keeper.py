@@ -4,13 +4,18 @@ import asyncio
 
 import pytest
 
-from stowplan.edge.policies.examine import Offer
-from stowplan.loop.effects import Bind
+from stowplan.edge.policies.examine import Examiner, Offer
+from stowplan.edge.serve.configz import policy_hash
+from stowplan.loop.events import PolicyChanged
 from stowplan.text import Code, Diagnostic, Severity, Source
 from unit.edge.policies.offering import BAD, HEAD, LABELLED, NEVER, document, keeper, offer
 from unit.loop.driving import Scene
 
-CLUSTER = "node n1 cpu=4 disk=ssd\nnode n2 cpu=4\n"
+CLUSTER = "node n1 cpu=4 label.disk=ssd\nnode n2 cpu=4\n"
+
+
+def kept_policy(text):
+    return Examiner().examine(offer(text), None).policy
 
 
 def started(cluster=CLUSTER, first=None):
@@ -20,18 +25,17 @@ def started(cluster=CLUSTER, first=None):
 
 
 def test_an_edit_alone_places_a_pod_that_no_node_took():
-    scene = Scene()
-    kept, _ = keeper(document(NEVER))
-    scene.loop.ledger.enforce(kept.in_force.policy)
-    scene.start(CLUSTER + "pod a cpu=1")
-    kept2, _ = keeper(document(NEVER), scene)
-    scene.cycles()
+    scene, kept, _ = started(CLUSTER, document(NEVER))
+    scene.handle(PolicyChanged(kept.in_force.policy, 0, kept.in_force.digest))
+    scene.show("pod a cpu=1")
+    scene.run()
     assert scene.loop.pending()["unschedulable"] == 1
-    asyncio.run(kept2.offer(offer(document(LABELLED.format("disk")))))
-    scene.cycles()
-    assert [(each.pod.name, each.node) for each in scene.effects if isinstance(each, Bind)] == [("a", "n1")]
-    record = scene.loop.ledger.records.of("default/a")[-1]
-    assert (record.generation, record.digest) == (1, kept2.in_force.digest)
+    asyncio.run(kept.offer(offer(document(LABELLED.format("disk")))))
+    scene.run()
+    assert scene.where() == {"a": "n1"}
+    first, *_, last = scene.loop.ledger.records.of("default/a")
+    assert (first.result, first.generation, last.result, last.generation) == ("unschedulable", 0, "scheduled", 1)
+    assert (first.digest, last.digest) == (policy_hash(kept_policy(document(NEVER))), kept.in_force.digest)
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -83,7 +87,7 @@ def test_half_a_text_is_read_once_more():
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("leaderElection: {leaseDuration: 20s}\n", ':3:34: error[STW205]: leaderElection.leaseDuration: cannot change'),
+        ("leaderElection: {leaseDuration: 20s}\n", ":3:33: error[STW205]: leaderElection.leaseDuration: cannot change"),
         ("leaderElection:\n  resourceName: other\n", ":4:17: error[STW205]: leaderElection.resourceName: cannot change"),
         ("clientConnection: {qps: 7}\n", ":3:25: error[STW205]: clientConnection.qps: cannot change"),
         ("delayCacheUntilActive: true\n", ":3:24: error[STW205]: delayCacheUntilActive: cannot change"),
@@ -113,7 +117,7 @@ def test_a_rule_that_rejects_everything_is_in_force_with_a_warning():
     (warning,) = kept.in_force.warnings
     assert warning.severity is Severity.WARNING
     assert "rule r0: the filter lets no node pass (2 nodes of the live cluster, for default/a)" in warning.message
-    assert warning.span.line == 6
+    assert warning.span.line == 7
 
 
 def test_what_fails_on_the_live_cluster_is_refused(monkeypatch):
@@ -150,7 +154,7 @@ def test_a_text_that_is_gone_leaves_the_policy_in_force():
 
 def test_twenty_edits_a_third_of_them_bad():
     """The scheduler goes on placing under the last good policy, and every decision was made under one that was in force."""
-    scene, kept, told = started("\n".join(f"node n{i} cpu=64 a{i}=x" for i in range(8)))
+    scene, kept, told = started("\n".join(f"node n{i} cpu=64 label.a{i}=x" for i in range(8)))
     wrong, digests = list(BAD.values()), {0: kept.in_force.digest}
     for edit in range(20):
         text = wrong[edit // 3 % 3] if edit % 3 == 2 else document(LABELLED.format(f"a{edit % 8}"))
@@ -158,7 +162,7 @@ def test_twenty_edits_a_third_of_them_bad():
         digests[scene.loop.ledger.generation] = kept.in_force.digest
         scene.now += 0.5
         scene.show(f"pod p{edit} cpu=1")
-        scene.cycles()
+        scene.run()
         placed = scene.loop.ledger.records.of(f"default/p{edit}")[-1]
         good = edit - 1 if edit % 3 == 2 else edit
         assert (placed.result, placed.node) == ("scheduled", f"n{good % 8}")
@@ -168,9 +172,9 @@ def test_twenty_edits_a_third_of_them_bad():
 
 
 def test_profiles_that_come_and_go():
-    scene, kept, _ = started(CLUSTER + "pod a cpu=1 schedulerName=other")
-    scene.cycles()
-    assert not [each for each in scene.effects if isinstance(each, Bind)]
+    scene, kept, _ = started(CLUSTER + "pod a cpu=1 scheduler=other")
+    scene.run()
+    assert scene.where() == {}
     asyncio.run(kept.offer(offer(f"{HEAD}profiles:\n- schedulerName: default-scheduler\n- schedulerName: other\n")))
-    scene.cycles()
-    assert [each.pod.name for each in scene.effects if isinstance(each, Bind)] == ["a"]
+    scene.run()
+    assert scene.where() == {"a": "n1"}

@@ -33,7 +33,7 @@ def test_a_rule_that_some_pod_passes_is_fine(tmp_path):
 
 
 def test_labels_that_no_node_has(tmp_path):
-    store = Scene().start("node n1 cpu=4 disk=ssd").loop.ledger.store
+    store = Scene().start("node n1 cpu=4 label.disk=ssd").loop.ledger.store
     text = f"{HEAD}profiles:\n- rules:\n  - {{name: r, score: '{LABELLED.format('disc')} ? 1 : 0'}}\n"
     (found,) = tried(policy(tmp_path, text), store)
     assert 'have the label "disc"' in found.message

@@ -1,0 +1,178 @@
+"""`stowplan policy`: the policy of a running scheduler, the good ones before it, and the way back to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stowplan.cli.server import server
+
+if TYPE_CHECKING:
+    from stowplan.edge.policies.configmap import Reference
+    from stowplan.edge.policies.remote import History
+
+FORM = click.option(
+    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True,
+    help="How to print the answer.",
+)  # fmt: skip
+
+
+def _reference(_context: click.Context, _parameter: click.Parameter, value: str) -> Reference:
+    from stowplan.edge.policies.configmap import Reference
+
+    found = Reference.parse(value)
+    if found is None:
+        raise click.BadParameter(f"{value} is not NAMESPACE/NAME or NAMESPACE/NAME/KEY")
+    return found
+
+
+def _connection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say which ConfigMap, and where."""
+    options = (
+        click.option(
+            "--policy-configmap",
+            "reference",
+            metavar="NAMESPACE/NAME[/KEY]",
+            default="stowplan-system/stowplan-policy",
+            show_default=True,
+            callback=_reference,
+            help="The ConfigMap that the scheduler follows.",
+        ),
+        click.option("--kubeconfig", metavar="FILE", help="How to reach the API server."),
+        click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _asked(reference: Reference, kubeconfig: str | None, context: str | None, work: Callable[[History], Any]) -> Any:
+    """Do something at the API server. Raises ServerError, and what the work raises."""
+    from stowplan.cli.server import ServerError
+    from stowplan.edge.policies import remote
+
+    try:
+        return remote.at_server(reference, kubeconfig, context, work)
+    except remote.RemoteError as error:
+        raise ServerError(str(error)) from None
+
+
+@click.group("policy")
+def command() -> None:
+    """The policy of a running scheduler: what is in force, what was before, and the way back."""
+
+
+@command.command("status")
+@server
+@FORM
+def status(server: str, form: str) -> int:
+    """Show the policy in force, and a newer text that was refused. Exits with 1 where one was refused or is missing.
+
+    \b
+      stowplan policy status
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+    from stowplan.cli.server import ServerError, fetch
+
+    found = fetch(server, "/configz")
+    if not isinstance(found, dict) or "policy" not in found:
+        raise ServerError(f"{server} has no /configz: is this a scheduler?")
+    told = found["policy"]
+    code = int(told["generation"] is None or "rejected" in told or "trouble" in told)
+    if form != "table":
+        from stowplan.cli.output import document
+
+        document(told, form)
+        return code
+    _status(told)
+    return code
+
+
+def _status(told: dict[str, Any]) -> None:
+    from stowplan.cli.output import Page
+    from stowplan.cli.server import moment, now, span
+
+    page = Page()
+    if told["generation"] is None:
+        page.line("no policy yet: the scheduler waits for a good one", bold=True, fg="red")
+    else:
+        source = told["source"] or "kube-scheduler's defaults"
+        page.line(f"generation {told['generation']}, hash {told['hash']}, from {source}", bold=True, fg="green")
+        if "since" in told:
+            page.line(f"in force since {moment(told['since'])} ({span(now() - told['since'])})")
+        page.line(f"profiles: {', '.join(told.get('profiles', ()))}")
+    for warning in told.get("warnings", ()):
+        page.line(warning, fg="yellow")
+    if "rejected" in told:
+        refused = told["rejected"]
+        page.heading(f"REFUSED {moment(refused['time'])}: {refused['source']}")
+        for error in refused["errors"]:
+            page.line(f"  {error}", fg="red")
+    if "trouble" in told:
+        page.line(told["trouble"], fg="red")
+    page.write()
+
+
+@command.command("history")
+@_connection
+@FORM
+def history(reference: Reference, kubeconfig: str | None, context: str | None, form: str) -> int:
+    """List the last good versions of a policy, newest first.
+
+    \b
+      stowplan policy history
+      stowplan policy history --policy-configmap team/scheduler-policy
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+
+    async def look(history: History) -> Any:
+        return await history.versions(), await history.current()
+
+    versions, current = _asked(reference, kubeconfig, context, look)
+    now_in = current.digest if current is not None else ""
+    items = [each.to_json() | {"current": each.entry.hash == now_in} for each in reversed(versions)]
+    if form != "table":
+        from stowplan.cli.output import document
+
+        document({"configmap": f"{reference.namespace}/{reference.name}", "items": items}, form)
+        return 0
+    from stowplan.cli.output import Page
+    from stowplan.cli.tables import Table
+
+    page, table = Page(), Table(["VERSION", "HASH", "IN FORCE SINCE", "WARNINGS", ""], right=frozenset({0, 3}))
+    for each in items:
+        table.add(each["version"], each["hash"], each["time"], len(each["warnings"]), "in the ConfigMap" if each["current"] else "")
+    if not items:
+        page.line(f"{reference} has no history: nobody has put a policy of it into force yet")
+    else:
+        page.table(table)
+        if not any(each["current"] for each in items):
+            page.line(f"what {reference} holds is none of them: it was refused, or is not in force yet", fg="yellow")
+    page.write()
+    return 0
+
+
+@command.command("rollback")
+@_connection
+@click.option(
+    "--to", "version", type=click.IntRange(1), metavar="VERSION", help="Left out: the newest that the ConfigMap does not hold."
+)
+def rollback(reference: Reference, kubeconfig: str | None, context: str | None, version: int | None) -> int:
+    """Write a good version of a policy back into its ConfigMap, for the scheduler to pick up. Exits with 1 where there is none.
+
+    \b
+      stowplan policy rollback
+      stowplan policy rollback --to 7
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+    from stowplan.edge.policies.remote import RollbackError
+
+    async def back(history: History) -> Any:
+        return await history.roll_back(version)
+
+    try:
+        restored = _asked(reference, kubeconfig, context, back)
+    except RollbackError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    click.echo(f"{reference}: version {restored.entry.version} (hash {restored.entry.hash}, of {restored.entry.time}) is back")
+    return 0

@@ -1,0 +1,121 @@
+"""`stowplan why`: why a pod went where it went, as it was recorded then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stowplan.cli.server import server
+
+if TYPE_CHECKING:
+    from stowplan.cli.output import Page
+
+EXIT_NOTHING = 1
+
+
+@click.command("why")
+@server
+@click.option(
+    "--decisions", "files", metavar="FILE", multiple=True, help="Read records from what `run --decisions` wrote. Repeatable."
+)
+@click.option("--all", "every", is_flag=True, help="Show every record of the pod, not the last one alone.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True,
+    help="How to print the answer.",
+)  # fmt: skip
+@click.argument("pod", metavar="NAMESPACE/POD")
+def command(server: str, files: tuple[str, ...], every: bool, form: str, pod: str) -> int:
+    """Tell why a pod went to its node, or nowhere, from the record that the scheduler made of that decision.
+
+    The answer is about the cluster and the policy as they were then. A scheduler keeps its last 1,000 decisions; older ones are
+    in the file that `stowplan run --decisions FILE` appends to. Exits with 1 where there is no record.
+
+    \b
+      stowplan why web/api-7d9
+      stowplan why --decisions /var/log/stowplan/decisions.jsonl web/api-7d9
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
+    if pod.count("/") != 1 or not all(pod.split("/")):
+        raise click.UsageError(f"{pod} is not NAMESPACE/POD")
+    records, since = from_files(files, pod) if files else from_server(server, pod)
+    if form != "table":
+        from stowplan.cli.output import document
+
+        document({"pod": pod, "items": records if every else records[-1:]}, form)
+        return 0 if records else EXIT_NOTHING
+    from stowplan.cli.output import Page
+    from stowplan.cli.recorded import show
+
+    page = Page()
+    for place, record in enumerate(records if every else records[-1:]):
+        if place:
+            page.line()
+        show(page, record)
+    if len(records) > 1 and not every:
+        page.line()
+        page.line(f"{len(records) - 1} earlier records of {pod} (--all)")
+    if not records:
+        _nothing(page, pod, since, "these files" if files else "this scheduler")
+    if not files and (not records or records[-1]["result"] != "scheduled"):
+        _state(page, server, pod)
+    page.write()
+    return 0 if records else EXIT_NOTHING
+
+
+def from_server(server: str, pod: str) -> tuple[list[dict[str, Any]], float | None]:
+    """A scheduler's records of a pod, and how far back its records go."""
+    from stowplan.cli.server import ServerError, fetch
+
+    found = fetch(server, f"/decisions/{pod}")
+    if not isinstance(found, dict) or "items" not in found:
+        raise ServerError(f"{server} has no /decisions: is this a scheduler of another version?")
+    return found["items"], found["since"]
+
+
+def from_files(paths: Iterable[str], pod: str) -> tuple[list[dict[str, Any]], float | None]:
+    """The records of a pod in files, and the time of the first record of all."""
+    from stowplan.cli.server import ServerError
+
+    found, since = [], None
+    for path in paths:
+        try:
+            for record in _lines(path):
+                since = record["time"] if since is None else min(since, record["time"])
+                if record.get("pod") == pod:
+                    found.append(record)
+        except OSError as error:
+            raise ServerError(f"cannot read {path}: {error.strerror or error}") from None
+    return sorted(found, key=lambda record: record["time"]), since
+
+
+def _lines(path: str) -> Iterator[dict[str, Any]]:
+    """Records, one a line; a line that is not whole, as the last one may be, is passed over."""
+    with open(path, encoding="utf-8", errors="replace") as stream:  # noqa: PTH123 - a str
+        for line in stream:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and record.get("kind") == "Decision":
+                yield record
+
+
+def _nothing(page: Page, pod: str, since: float | None, whose: str) -> None:
+    from stowplan.cli.server import moment
+
+    page.line(f"no record of {pod}: {whose} did not try it, or too long ago", bold=True, fg="yellow")
+    page.line("there are no records at all" if since is None else f"records go back to {moment(since)}")
+    page.line(f"`stowplan explain --cluster DUMP {pod}` judges it anew: that answers for today's cluster, not for what was decided")
+
+
+def _state(page: Page, server: str, pod: str) -> None:
+    """Where the pod waits, if it does."""
+    from stowplan.cli.queue import sentence
+    from stowplan.cli.server import fetch, now
+
+    found = fetch(server, "/queue", {"pod": pod})
+    for each in (found or {}).get("items", ()):
+        page.line()
+        page.line(sentence(each, now()), bold=True)

@@ -1,0 +1,236 @@
+"""`why`, `queue` and `policy status`: what a running scheduler says about itself, asked by the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from stowplan.cli.server import span
+from stowplan.edge.diary import Diary
+from stowplan.edge.policies.keeper import described
+from stowplan.edge.serve import Asked
+from stowplan.edge.serve.configz import InForce, configz
+from stowplan.edge.serve.decisions import decisions
+from stowplan.edge.serve.queue import queue
+from stowplan.loop.effects import Bind
+from stowplan.loop.events import Cycle, Failure, NotBound
+from unit.edge.policies.offering import BAD, NEVER, document, keeper, offer
+from unit.loop.driving import Scene
+
+CLUSTER = "node n1 cpu=4 mem=8Gi\nnode n2 cpu=8 mem=16Gi\nnode n3 cpu=1 mem=1Gi\n"
+
+
+class Running:
+    """A loop of a scene behind HTTP, as far as its pages go."""
+
+    def __init__(self, scene, kept=None):
+        ledger = scene.loop.ledger
+        recent, about = decisions(lambda: ledger.records)
+        state = {} if kept is None else described(kept)
+        pages = {
+            "/queue": queue(lambda: ledger),
+            "/decisions": recent,
+            "/configz": configz(lambda: InForce(ledger.policy, ledger.generation, "policy.yaml", state)),
+        }
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                url = urlsplit(self.path)
+                parts = url.path.strip("/").split("/")
+                page = about if len(parts) == 3 and parts[0] == "decisions" else pages.get(url.path)
+                named = dict(zip(("namespace", "pod"), parts[1:], strict=False))
+                query = {name: tuple(values) for name, values in parse_qs(url.query).items()}
+                reply = None if page is None else page.answer(Asked(named, query, "", local=True))
+                self.send_response(404 if reply is None else reply.status)
+                self.end_headers()
+                self.wfile.write(b"not found" if reply is None else reply.body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def running():
+    started = []
+
+    def start(scene, kept=None):
+        started.append(Running(scene, kept))
+        return started[-1].url
+
+    yield start
+    for each in started:
+        each.server.shutdown()
+        each.server.server_close()
+
+
+def test_why_tells_what_decided(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=2")
+    scene.run()
+    answer = stowplan("why", "default/a", "--server", running(scene))
+    assert answer.code == 0
+    lines = answer.words.splitlines()
+    assert lines[0].startswith("default/a -> n2 (total ")
+    assert "2 nodes feasible, profile default-scheduler" in lines[0]
+    assert lines[1].startswith("decided 1970-01-01T00:16:40Z (")
+    assert lines[1].endswith("in attempt 1, under policy generation 0")
+    assert lines[2].startswith("ahead of n1 by ")
+    assert "NodeResourcesFit +" in lines[2]
+    assert "PLUGIN n2 n1" in lines
+    record = scene.loop.ledger.records.of("default/a")[0]
+    assert any(line == f"TOTAL {record.best[0].total:g} {record.best[1].total:g}" for line in lines)
+    assert "1 Insufficient cpu NodeResourcesFit n3" in lines
+    assert "explain" not in answer.out
+
+
+def test_why_answers_from_the_record_whatever_the_cluster_is_now(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=2")
+    scene.run()
+    scene.delete("Node", "default/n2")
+    answer = stowplan("why", "default/a", "--server", running(scene))
+    assert "default/a -> n2" in answer.out
+
+
+def test_a_record_without_scores_says_so(stowplan, running):
+    scene = Scene().start(CLUSTER + "\n".join(f"pod p{i} cpu=0.1" for i in range(20)))
+    scene.run()
+    answer = stowplan("why", "default/p0", "--server", running(scene))
+    assert answer.code == 0
+    assert "no scores were recorded: many pods waited at that moment" in answer.out
+    assert "answers for today's cluster, not for what was decided" in answer.out
+    assert "SCORES" not in answer.out
+
+
+def test_no_record_says_so_and_what_the_pod_waits_for(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=2 gates=example.com/wait\npod b cpu=1 scheduler=foo\npod c cpu=1")
+    scene.run()
+    url = running(scene)
+    answer = stowplan("why", "default/a", "--server", url)
+    assert answer.code == 1
+    assert "no record of default/a: this scheduler did not try it, or too long ago" in answer.out
+    assert "records go back to 1970-01-01T00:16:40Z" in answer.out
+    assert "answers for today's cluster" in answer.out
+    assert "default/a is gated" in answer.out
+    assert "example.com/wait" in answer.out
+    assert 'default/b waits: no scheduler serves "foo" here' in stowplan("why", "default/b", "--server", url).out
+    assert stowplan("why", "default/none", "--server", url).code == 1
+
+
+def test_why_of_a_pod_that_fits_nowhere(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=32")
+    scene.run()
+    answer = stowplan("why", "default/a", "--server", running(scene))
+    assert "default/a was unschedulable (profile default-scheduler)" in answer.out
+    assert "0/3 nodes are available: 3 Insufficient cpu." in answer.out
+    assert "3 Insufficient cpu NodeResourcesFit n1, n2, n3" in answer.words
+    assert "default/a is unschedulable after attempt 1" in answer.out
+
+
+def test_why_from_files(stowplan, tmp_path):
+    path = tmp_path / "decisions.jsonl"
+    scene = Scene()
+    diary = Diary(str(path), scene.loop.ledger.records)
+    scene.start(CLUSTER + "pod a cpu=2\npod b cpu=2")
+    scene.run()
+    diary.close()
+    with path.open("a") as stream:
+        stream.write('{"kind": "Decision", "pod": "defau')  # the scheduler is writing
+    answer = stowplan("why", "default/a", "--decisions", path)
+    assert (answer.code, "default/a -> n2" in answer.out) == (0, True)
+    assert stowplan("why", "default/x", "--decisions", path).code == 1
+    assert stowplan("why", "default/x", "--decisions", tmp_path / "none").code == 3
+    assert json.loads(stowplan("why", "default/a", "--decisions", path, "-o", "json").out)["items"][0]["node"] == "n2"
+
+
+def test_a_file_that_was_rotated_is_begun_anew(tmp_path):
+    path, scene = tmp_path / "decisions.jsonl", Scene()
+    diary = Diary(str(path), scene.loop.ledger.records)
+    scene.start(CLUSTER + "pod a cpu=2")
+    scene.run()
+    diary.close()
+    path.rename(tmp_path / "decisions.1")
+    scene.show("pod b cpu=2")
+    scene.run()
+    diary.close()
+    assert [json.loads(line)["pod"] for line in path.read_text().splitlines()] == ["default/b"]
+
+
+def test_queue_names_every_state(stowplan, running):
+    scene = Scene(answers=False).start(CLUSTER)
+    scene.show("pod flying cpu=1")
+    scene.handle(Cycle())
+    scene.show("pod refused cpu=1")
+    (bind,) = [each for each in scene.handle(Cycle()) if isinstance(each, Bind)]
+    scene.handle(NotBound(bind.pod.key, bind.pod.uid, Failure.REFUSED, "the API server said no"))
+    scene.show("pod large cpu=64")
+    scene.handle(Cycle())
+    scene.show("pod gated cpu=1 gates=example.com/wait\npod other cpu=1 scheduler=foo\npod next cpu=1")
+    url = running(scene)
+    found = {each["pod"]: each for each in json.loads(stowplan("queue", "--server", url, "-o", "json").out)["items"]}
+    assert {pod.partition("/")[2]: each["state"] for pod, each in found.items()} == {
+        "flying": "being bound",
+        "refused": "backing off",
+        "large": "unschedulable",
+        "gated": "gated",
+        "other": "not served",
+        "next": "active",
+    }
+    assert (found["default/refused"]["nextTry"], found["default/refused"]["attempts"]) == (1002.0, 1)
+    assert found["default/large"]["plugins"] == ["NodeResourcesFit"]
+    answer = stowplan("queue", "--server", url)
+    assert answer.out.startswith("1 being bound, 1 active, 1 backing off, 1 unschedulable, 1 gated, 1 not served")
+    rows = {line.split()[0]: line for line in answer.words.splitlines() if line.startswith("default/")}
+    assert "example.com/wait" in rows["default/gated"]
+    assert 'no scheduler serves "foo" here' in rows["default/other"]
+    assert "the API server said no" in rows["default/refused"]
+    assert "0/3 nodes are available: 3 Insufficient cpu. " in rows["default/large"]
+    assert rows["default/large"].endswith(" [NodeResourcesFit]")
+    assert "n2 (binding)" in rows["default/flying"]
+    only = json.loads(stowplan("queue", "--server", url, "-o", "json", "--state", "gated", "--state", "active").out)["items"]
+    assert {each["pod"] for each in only} == {"default/gated", "default/next"}
+
+
+def test_an_empty_queue_and_a_standby(stowplan, running):
+    scene = Scene()
+    scene.show(CLUSTER)
+    answer = stowplan("queue", "--server", running(scene))
+    assert "this replica does not lead" in answer.out
+    assert "no pod waits" in answer.out
+
+
+def test_nobody_answers(stowplan):
+    answer = stowplan("queue", "--server", "http://127.0.0.1:9")
+    assert answer.code == 3
+    assert "no scheduler answers at http://127.0.0.1:9" in answer.err
+    assert stowplan("queue", "--server", "file:///etc/hosts").code == 2
+    assert stowplan("why", "nonsense").code == 2
+
+
+def test_policy_status(stowplan, running):
+    scene = Scene().start(CLUSTER)
+    kept, _ = keeper(document(), scene)
+    asyncio.run(kept.offer(offer(document(NEVER))))
+    answer = stowplan("policy", "status", "--server", running(scene, kept))
+    assert answer.code == 0
+    assert answer.out.startswith(f"generation 1, hash {kept.in_force.digest}, from policy.yaml")
+    assert "lets no node pass" in answer.out
+    asyncio.run(kept.offer(offer(BAD["type error"])))
+    answer = stowplan("policy", "status", "--server", running(scene, kept))
+    assert answer.code == 1
+    assert "REFUSED 1970-01-01T00:16:40Z: policy.yaml" in answer.out
+    assert "policy.yaml:7:" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0s"), (59, "59s"), (60, "1m"), (192, "3m12s"), (7500, "2h5m"), (90000, "1d1h"), (-3, "0s")]
+)
+def test_spans(seconds, shown):
+    assert span(seconds) == shown
