@@ -38,8 +38,8 @@ def run(cluster):
     """
     kubeconfig, started = deploy(cluster), []
 
-    def start(told=None, name: str = "stowplan", flags=(), wait: bool = True) -> Stowplan:
-        started.append(Stowplan(cluster, kubeconfig, told, name, flags))
+    def start(told=None, name: str = "stowplan", wait: bool = True, **rest) -> Stowplan:
+        started.append(Stowplan(cluster, kubeconfig, told, name, **rest))
         if wait:
             started[-1].await_ready()
         return started[-1]

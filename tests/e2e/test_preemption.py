@@ -84,8 +84,7 @@ def test_a_pod_that_never_preempts_waits(cluster, run):
         run(policy())
         client.create(pod("waits", schedulerName="stowplan", priorityClassName="modest", requests={"cpu": "6"}))
         waits = eventually(lambda: condition(client.get("pods", "waits"), "PodScheduled"))
-        assert waits["message"] == (
-            "0/1 nodes are available: 1 Insufficient cpu. not eligible due to preemptionPolicy=Never."
-        )
+        said = "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+        assert waits["message"] == said
         kubelet.finish(client.get("pods", "stays"))
         eventually(lambda: client.get("pods", "waits")["spec"].get("nodeName") == "only")

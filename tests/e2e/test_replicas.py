@@ -75,13 +75,15 @@ def test_a_leader_that_is_told_to_stop_releases_its_lease(cluster, run):
 def test_an_api_server_that_dies_loses_nothing(cluster, run):
     client = cluster.admin
     client.create_all(nodes(100))
-    run(policy())
+    scheduler = run(policy())
     with Bindings(client) as bindings:
         client.create_all(pods(1000, prefix="first", schedulerName="stowplan"))
         eventually(lambda: unbound(client) < 900)
         cluster.apiserver.kill()
         time.sleep(1)
         cluster.start_apiserver()
+        time.sleep(3)
+        scheduler.forgive()
         client.create_all(pods(1000, prefix="second", schedulerName="stowplan"))
         eventually(lambda: unbound(client) == 0, timeout=120)
         bindings.check(2000)

@@ -178,7 +178,8 @@ def differences(scene: Scene) -> Iterator[str]:
                 if "refused" in standing:
                     yield f"    {node}, {side}: {standing['refused']['plugin']}: {', '.join(standing['refused']['reasons'])}"
         for swing in pod["swings"]:
-            yield f"    {swing['plugin']} {' -> '.join('none' if swing[side] is None else str(swing[side]) for side in ('old', 'new'))}"
+            views = ["none" if swing[side] is None else str(swing[side]) for side in ("old", "new")]
+            yield f"    {swing['plugin']} {' -> '.join(views)}"
         if "node" not in pod["new"]:
             yield f"    {pod['new'].get('message') or pod['new'].get('skipped')}"
     for workload in found["running"]["workloads"]:

@@ -51,8 +51,8 @@ class Meter:
 class ExhaustedError(Exception):
     """All rows together need more than they may: none of them has a value. Not an error of one row, so not a CelError."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"it takes more than {limit:,} units of work over all nodes: loop over less, or shorter texts")
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
         self.error = CelError(self.args[0], absorbable=False)
 
 
@@ -64,7 +64,11 @@ class Total(Meter):
     def spend(self, units: int) -> None:
         self.left -= units
         if self.left < 0:
-            raise ExhaustedError(self.limit)
+            raise self.exceeded()
+
+    def exceeded(self) -> ExhaustedError:
+        """What is raised where rows need more than there is."""
+        return ExhaustedError(f"it takes more than {self.limit:,} units of work over all nodes: loop over less, or shorter texts")
 
     def part(self, limit: int) -> Meter:
         """The meter of one row; `settle` it afterwards."""

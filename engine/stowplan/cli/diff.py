@@ -94,7 +94,9 @@ def _kept(policies: Sequence[Policy]) -> Sequence[str]:
     from stowplan.edge.load import EVERY_POD
 
     profiles = [profile for policy in policies for profile in policy.profiles.values()]
-    return (EVERY_POD,) if any(plugin.personal for profile in profiles for plugin in profile.plugins.values()) else ()
+    divided = any(policy.rollout is not None and policy.rollout.personal for policy in policies)
+    personal = divided or any(plugin.personal for profile in profiles for plugin in profile.plugins.values())
+    return (EVERY_POD,) if personal else ()
 
 
 def _title(path: str) -> str:

@@ -81,7 +81,7 @@ def _tried(found: Tryout, loaded: Inputs, pod: Pod, engine: str) -> tuple[list[T
 
 
 def _profile(loaded: Inputs, name: str | None) -> Any:
-    profiles = loaded.policy.configuration.profiles
+    profiles = loaded.policy.configuration.versions
     found = next((profile for profile in profiles if name in (None, profile.scheduler_name)), None)
     if found is None:
         known = ", ".join(str(profile.scheduler_name) for profile in profiles)

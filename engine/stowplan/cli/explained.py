@@ -110,8 +110,9 @@ def _skipped(page: Page, case: Case) -> None:
         import difflib
 
         who = pod.spec.scheduler_name
-        known = ", ".join(case.policy.profiles)
-        near = difflib.get_close_matches(who, case.policy.profiles, 1, cutoff=0.8)
+        names = [str(profile.scheduler_name) for profile in case.policy.configuration.profiles]
+        known = ", ".join(names)
+        near = difflib.get_close_matches(who, names, 1, cutoff=0.8)
         hint = f"did you mean {near[0]}?" if near else f"profiles here: {known}"
         if node is not None:
             page.line(

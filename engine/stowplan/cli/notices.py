@@ -54,7 +54,7 @@ def _rules(policy: Policy, store: Store) -> Iterable[Diagnostic]:
     """What is strange about rules on this cluster."""
     from stowplan.profile import RULES
 
-    profiles = policy.configuration.profiles
+    profiles = policy.configuration.versions
     if not any(profile.rules or any(entry.name == RULES for entry in profile.plugin_config) for profile in profiles):
         return ()
     from stowplan.policy.rule_lints import lints_on

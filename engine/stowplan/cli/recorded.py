@@ -32,7 +32,7 @@ def show(page: Page, record: Record) -> None:
     if victims := record.get("victims"):
         page.line(f"preempts {some(list(victims), 5)}")
     if not record["detailed"] and record["result"] != "skipped":
-        page.line("no scores were recorded: many pods waited at that moment")
+        page.line("no scores were recorded: other pods were decided at the same moment")
         page.line(
             f"`stowplan explain --cluster DUMP {record['pod']}` judges it anew: that answers for today's cluster, "
             "not for what was decided"

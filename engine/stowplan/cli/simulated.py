@@ -59,7 +59,7 @@ def _placements(simulation: Simulation, placed: Sequence[Placement], wide: bool)
         row = [placement.pod.key, placement.node, placement.score, ties - 1, placement.feasible]
         if wide:
             others = [node for node in simulation.best(placement) if node != placement.node]
-            row += [placement.pod.spec.priority, placement.pod.spec.scheduler_name, some(others, NAMES)]
+            row += [placement.pod.spec.priority, placement.profile, some(others, NAMES)]
         table.add(*row)
     return table
 

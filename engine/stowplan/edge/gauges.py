@@ -46,10 +46,11 @@ class Gauges(Collector):
             "scheduler_unschedulable_pods", "Pods that wait because of a plugin", labels=("plugin", "profile")
         )
         tally: Counter[tuple[str, str]] = Counter()
-        for entry in self._inside.queue.pods.values():
+        inside = self._inside
+        for entry in inside.queue.pods.values():
             if entry.place is Place.OUT:
                 continue
-            profile = entry.pod.spec.scheduler_name
+            profile = inside.policy.profile_of(entry.pod, inside.store) or entry.pod.spec.scheduler_name
             for plugin in entry.rejectors or ((_GATES,) if entry.pod.spec.gates else ()):
                 tally[plugin, profile] += 1
         for labels, count in sorted(tally.items()):

@@ -17,6 +17,7 @@ from stowplan.loop.flights import Flights
 from stowplan.loop.ledger import Outcome
 from stowplan.loop.waiting import SchedulingQueue
 from stowplan.objects import Pod
+from stowplan.policy.compile import Policy
 from stowplan.state import Store
 
 SCHEDULED = "Scheduled"
@@ -34,6 +35,9 @@ class Inside(Protocol):
 
     @property
     def store(self) -> Store: ...
+
+    @property
+    def policy(self) -> Policy: ...
 
     @property
     def generation(self) -> int: ...
@@ -80,10 +84,13 @@ class Attempt:
     preempted: bool = False
     """whether victims were looked for"""
     victims: int = 0
+    version: str = ""
+    """name of the profile where that is not the scheduler name of the pod"""
 
     @property
     def profile(self) -> str:
-        return self.pod.spec.scheduler_name
+        """Name of the profile that tried the pod."""
+        return self.version or self.pod.spec.scheduler_name
 
 
 class Listener(Protocol):
@@ -114,12 +121,13 @@ class _Flying:
     thought: float
     decided: float
     feasible: int | None = None
+    version: str = ""
     prepared: float | None = None
 
     def ended(self, generation: int, result: Result, message: str, now: float, failure: Failure | None = None) -> Attempt:
         """The attempt that this was."""
         told = (result, self.node, message, self.started, now, self.thought, self.since, self.decided, self.prepared)
-        return Attempt(self.pod, self.number, generation, *told, failure, self.feasible)
+        return Attempt(self.pod, self.number, generation, *told, failure, self.feasible, version=self.version)
 
 
 class Journal:
@@ -168,9 +176,10 @@ class Journal:
         entry = self._inside.queue.pods.get(pod.key)
         number, since = (0, None) if entry is None else (entry.attempts, entry.since)
         outcome = self._outcome(pod)
-        feasible = None if outcome is None else outcome.feasible
+        feasible, version = (None, "") if outcome is None else (outcome.feasible, outcome.version)
         started = self._asked.pop(pod.uid, now)
-        self._flying[pod.uid] = _Flying(pod, effect.node, number, since, started, seconds, now + seconds, feasible)
+        told = (number, since, started, seconds, now + seconds, feasible, version)
+        self._flying[pod.uid] = _Flying(pod, effect.node, *told)
 
     def _failed(self, mark: Mark, event: Event, now: float, seconds: float) -> None:
         pod, generation = mark.pod, self._inside.generation
@@ -186,6 +195,7 @@ class Journal:
         attempt = Attempt(pod, number, generation, result, node, mark.message, started, ended, seconds, since)
         if outcome is not None:
             attempt = replace(attempt, feasible=outcome.feasible, preempted=outcome.preempted, victims=outcome.victims)
+            attempt = replace(attempt, version=outcome.version) if outcome.version else attempt
         self._tell(attempt)
 
     def _lost(self, event: NotBound | PodGone, now: float) -> None:

@@ -36,6 +36,7 @@ from stowplan.edge.policies.following import Following, Relay, await_first
 from stowplan.edge.policies.keeper import Keeper, Live, described
 from stowplan.edge.policies.telling import ComparisonGauges, PolicyGauges
 from stowplan.edge.process import PortError, Process, Telling, alongside
+from stowplan.edge.rollouts import RolloutGauges
 from stowplan.edge.serve import Check, Page
 from stowplan.edge.serve.checks import Limits
 from stowplan.edge.serve.configz import InForce, configz, policy_hash
@@ -154,7 +155,7 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
     drive = Drive(loop, transport, parts.clock, settings, telling.reporter)
     keeper.live = Live(loop.ledger.store, drive.tell)
     process = Process(drive, telling.reporter, parts.clock)
-    for collector in (PolicyGauges(keeper), ComparisonGauges(loop.ledger)):
+    for collector in (PolicyGauges(keeper), ComparisonGauges(loop.ledger), RolloutGauges(loop.ledger)):
         telling.metrics.registry.register(collector)
     checks = (Check("policy", keeper.missing, keeper.note),) if options.following is not None else ()
     limits = _limits(configuration, options)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stowplan.edge.versions import wrong_version
 from stowplan.plugins import IN_TREE
 from stowplan.profile import Items, Leaf, Table, Tree, plain, rules_of
 from stowplan.profile.decode import fields_of
@@ -38,7 +39,7 @@ def pointless_parts(test: Test, policy: Policy) -> Iterator[Diagnostic]:
         return
     expect = test.expect
     known: set[str] = set()
-    for profile in policy.configuration.profiles:
+    for profile in policy.configuration.versions:
         known |= {rule.name for rule in rules_of(profile)[0].rules} | {config.name for config in profile.plugin_config}
     known |= {plugin.name for plugin in IN_TREE} | {RULES}
     for name, _ in _fields(test.args):
@@ -47,11 +48,15 @@ def pointless_parts(test: Test, policy: Policy) -> Iterator[Diagnostic]:
             place = test.origin.under("args", name)
             message = f'there is no plugin or rule "{name}" in the policy'
             yield place.diagnostic(Code.UNKNOWN_NAME, message, Severity.ERROR, *((hint,) if hint else ()))
+    wrong = wrong_version(policy, test.version)
+    if wrong:
+        yield test.origin.under("version").diagnostic(Code.UNSUPPORTED, wrong)
     free = any(_fields(tree) for tree in (expect.rejected, expect.score))
-    named = expect.node or expect.message or expect.placements or expect.ranking
+    named = expect.profile or expect.node or expect.message or expect.placements or expect.ranking
     if not (free or named or expect.unschedulable is not None or expect.feasible is not None):
         place = test.origin if expect.origin is None else test.origin.under("expect")
-        note = f"write under expect what must come out, or let `stowplan test --record` do it: {', '.join(fields_of(type(expect)))}"
+        kind: Any = type(expect)
+        note = f"write under expect what must come out, or let `stowplan test --record` do it: {', '.join(fields_of(kind))}"
         yield place.diagnostic(Code.REQUIRED, "Required value: the test expects nothing", Severity.ERROR, note)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from stowplan.edge.load import load_cluster, load_policy
 from stowplan.edge.notation import NotationError, read_notation
 from stowplan.edge.stowshapes import misshapen, pointless_parts
+from stowplan.edge.versions import giving
 from stowplan.loop.simulate import simulate
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, PolicyError
@@ -34,6 +35,8 @@ DEFAULT = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedule
 class Expectation:
     """What must come out; what is left out may be anything."""
 
+    profile: str = ""
+    """name of the profile that decides; that of a candidate ends with (candidate)"""
     node: str = ""
     """the chosen node, the first by name of those with the highest total"""
     unschedulable: bool | None = None
@@ -62,6 +65,8 @@ class Test:
     objects: Tree | None = None
     pod: str = ""
     now: str = ""
+    version: str = ""
+    """`stable` or `candidate`: the version that a rollout gives all pods to in this test"""
     args: Tree | None = None
     """by plugin name: args that replace those of the policy, field by field"""
     expect: Expectation = Expectation()
@@ -181,7 +186,7 @@ def record(path: Path) -> int:
         if span is None or test.expect.origin is not None:
             continue
         args = _policy_of(suite, path.parent) if test.args is None else _with_args(suite, test.args, path.parent)
-        expected = json.dumps(_outcome(load_policy(args), _store(suite, test), test), ensure_ascii=False)
+        expected = json.dumps(_outcome(giving(load_policy(args), test.version), _store(suite, test), test), ensure_ascii=False)
         body = span.text.rstrip()
         if body.startswith("{"):
             at, line = span.start + len(body) - 1, f", expect: {expected}"
@@ -221,6 +226,8 @@ def _with_args(suite: Suite, args: Tree, folder: Path) -> Mapping[str, Any]:
     document: dict[str, Any] = dict(source or DEFAULT)
     given = plain(args)
     document["profiles"] = [_changed(profile, given) for profile in document.get("profiles") or [{}]]
+    if document.get("rollout"):
+        document["rollout"] = {**document["rollout"], "candidate": _changed(document["rollout"]["candidate"], given)}
     return document
 
 
@@ -243,7 +250,7 @@ def _rules(profile: Any) -> list[str]:
 
 
 def _run(policy: Policy, suite: Suite, test: Test, index: int) -> Result:
-    result = Result(_name(test, index))
+    result, policy = Result(_name(test, index)), giving(policy, test.version)
     try:
         store = _store(suite, test)
         pod = _pod(store, test)
@@ -304,6 +311,8 @@ def _compare(expect: Expectation, judged: Attempt, store: Store) -> Iterator[Fai
     expect = replace(expect, **{where[0]: getattr(Expectation(), where[0]) for where, _ in unknown})
     names = [node.name for node in store.nodes]
     best = names[int(judged.best[0])] if len(judged.best) else None
+    if expect.profile and judged.profile != expect.profile:
+        yield ("profile",), f"expected profile {expect.profile}, got {judged.profile}"
     if expect.node and best != expect.node:
         yield ("node",), f"expected node {expect.node}, got {best or f'none: {judged.message or judged.skipped}'}"
     if expect.unschedulable is not None and expect.unschedulable != (best is None):

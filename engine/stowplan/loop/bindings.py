@@ -24,13 +24,13 @@ UNSEEN_SECONDS = 100.0
 
 def depart(ledger: Ledger, entry: Waiting, node: str, facts: Iterable[OtherFact], now: float) -> list[Effect]:
     """Assume the pod on a node, and start what leads to its binding. Volumes are assumed with it, and undone with it."""
-    pod, profile = entry.pod, ledger.policy.profiles[entry.pod.spec.scheduler_name]
+    pod, profile = entry.pod, ledger.policy.serving(entry.pod, ledger.store)
     written = to_write(profile, ledger.store, pod, facts)
     assumed = replace(pod, node_name=node, nominated_node="", raw=b"")
     ledger.store.set_pod(assumed)
     ledger.overlay.decide(pod.uid, written)
     ledger.requeue.note(Change.JOINED)
-    flight = Flight(entry, assumed, node, written, now)
+    flight = Flight(entry, assumed, node, written, now, profile=profile)
     ledger.flights.add(flight)
     if written:
         flight.stage = Stage.PREPARING
@@ -48,8 +48,7 @@ def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
     """Bind, once all claims have their volumes."""
     if unbound(ledger.store, flight.pod):
         if flight.stage is not Stage.VOLUMES:
-            profile = ledger.policy.profiles.get(flight.pod.spec.scheduler_name)
-            flight.stage, flight.limit = Stage.VOLUMES, now + patience(profile)
+            flight.stage, flight.limit = Stage.VOLUMES, now + patience(flight.profile)
             flight.deadline = min(flight.limit, now + UNSEEN_SECONDS)
         return []
     fault = unusable(ledger.store, flight)
@@ -105,11 +104,14 @@ def _impatient(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
     return failed(ledger, flight.entry, Verdict("binding volumes: context deadline exceeded"), now)
 
 
-def bound(ledger: Ledger, answer: Bound) -> list[Effect]:
+def bound(ledger: Ledger, answer: Bound, now: float) -> list[Effect]:
     """The API server has taken the binding; the pod stays assumed until the watch shows it, however long that takes."""
     flight = ledger.flights.by_uid.get(answer.uid)
     if flight is None:
         return []
+    if ledger.figures is not None and flight.profile is not None and flight.stage is not Stage.BOUND:
+        since = flight.started if flight.entry.since is None else flight.entry.since
+        ledger.figures.bound(flight.profile.scheduler_name, now - since)
     ledger.drop(flight.pod.key)
     if flight.seen:
         ledger.land(flight)
@@ -124,7 +126,7 @@ def not_bound(ledger: Ledger, answer: NotBound, now: float) -> list[Effect]:
     if flight is None or flight.stage is Stage.BOUND:
         return []
     if flight.seen:
-        return bound(ledger, Bound(answer.key, answer.uid))
+        return bound(ledger, Bound(answer.key, answer.uid), now)
     if answer.failure is Failure.UNKNOWN:
         flight.stage, flight.deadline = Stage.RETRY, now + RETRY_SECONDS
         return []

@@ -45,6 +45,8 @@ class Flight:
     """when waiting for volumes is over"""
     asked: Effect | None = None
     """what was asked of the edge last"""
+    profile: Profile | None = None
+    """the one that found the node: what was decided under it is carried out under it, whatever policy is in force by then"""
     seen: bool = False
     """the watch shows the pod on the node, though the answer is still to come"""
 

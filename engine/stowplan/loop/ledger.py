@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from stowplan.loop.flights import Flight, Flights
 from stowplan.loop.overlay import Overlay
-from stowplan.loop.records import BURST, Record, Records, details, reasons
+from stowplan.loop.records import Record, Records, details, reasons
 from stowplan.loop.requeue import Change, Requeue
+from stowplan.loop.rollout import Figures, follow
 from stowplan.loop.shadow import Shadow
-from stowplan.loop.waiting import Backoff, Place, SchedulingQueue, Waiting
+from stowplan.loop.waiting import Backoff, SchedulingQueue, Waiting
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule import expressions_of
 from stowplan.policy.attempt import admission
@@ -39,6 +40,13 @@ class Outcome:
     victims: int = 0
     preempted: bool = False
     """whether preemption was tried"""
+    version: str = ""
+    """name of the profile where that is not the scheduler name of the pod"""
+
+    @property
+    def profile(self) -> str:
+        """Name of the profile that tried the pod."""
+        return self.version or self.pod.spec.scheduler_name
 
 
 @dataclass(slots=True)
@@ -62,6 +70,8 @@ class Ledger:
     """by rule in audit, how many decisions it would have forbidden"""
     shadow: Shadow | None = None
     """compares with another scheduler, and keeps this one from acting"""
+    figures: Figures | None = None
+    """of the versions of a profile, while a rollout is in force"""
     gates_dirty: bool = False
     """a fact that gates may depend on has changed"""
     overlay: Overlay = field(init=False)
@@ -75,7 +85,7 @@ class Ledger:
 
     def enforce(self, policy: Policy) -> None:
         """Decide by this policy from now on. Those who wait are not told."""
-        self.policy = policy
+        self.policy, self.figures = policy, follow(self.figures, policy.rollout)
         self.chooser, self.requeue = Chooser(policy, self.store), Requeue(policy, self.store)
         settings = policy.configuration
         self.queue.backoff = Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds)
@@ -89,7 +99,7 @@ class Ledger:
 
     def serves(self, pod: Pod) -> bool:
         """Whether some profile schedules the pod."""
-        return pod.spec.scheduler_name in self.policy.profiles
+        return self.policy.serves(pod)
 
     def freeze(self, now: float) -> None:
         """Fix the moment of the decisions that follow, to the second, if some rule asks for it."""
@@ -98,14 +108,16 @@ class Ledger:
 
     def note(self, outcome: Outcome, choice: Choice | None, now: float) -> None:
         """Say what became of an attempt, and keep a record of it."""
-        self.outcome = outcome
         pod = outcome.pod
+        if self.figures is not None:
+            outcome = replace(outcome, version=self.chooser.version(pod))
+        self.outcome = outcome
         record = Record(
-            pod.key, pod.uid, now, pod.spec.scheduler_name, self.generation, self.digest, outcome.attempt, outcome.result,
+            pod.key, pod.uid, now, outcome.profile, self.generation, self.digest, outcome.attempt, outcome.result,
             outcome.node, outcome.score, outcome.feasible, message=outcome.message,
         )  # fmt: skip
         if choice is not None and outcome.node:
-            detailed = self.records.size > 0 and self.queue.sizes[Place.ACTIVE] <= BURST
+            detailed = self.records.spare(now)
             best, refused = details(self.policy, self.store, pod, outcome.node) if detailed else ((), ())
             tied = 0 if choice.tied is None else int(choice.tied.sum())
             audit = tuple(self.chooser.objections(pod, self.store.row_of[outcome.node]).items())
@@ -116,6 +128,8 @@ class Ledger:
             why = () if choice.refused is None else reasons(choice.refused, self.store)
             record = replace(record, victims=tuple(victim.key for victim in victims), reasons=why, detailed=True)
         self.records.add(record)
+        if self.figures is not None:
+            self.figures.attempted(outcome, record)
 
     # Waiting pods
 

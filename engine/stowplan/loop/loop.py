@@ -66,7 +66,8 @@ class Loop:
     def rejecting(self) -> Counter[tuple[str, str]]:
         """Numbers of waiting pods by plugin that rejected them, and profile (`scheduler_unschedulable_pods`)."""
         entries = (entry for entry in self.ledger.queue.pods.values() if entry.place not in (Place.ACTIVE, Place.OUT))
-        return Counter((name, entry.pod.spec.scheduler_name) for entry in entries for name in entry.rejectors)
+        profile_of, store = self.ledger.policy.profile_of, self.ledger.store
+        return Counter((name, profile_of(entry.pod, store) or "") for entry in entries for name in entry.rejectors)
 
     def ready(self, now: float) -> bool:
         """Whether a `Cycle` would do something now."""
@@ -125,7 +126,7 @@ def _answered(ledger: Ledger, answer: Event, now: float) -> list[Effect]:
         case Prepared():
             return bindings.prepared(ledger, answer, now)
         case Bound():
-            return bindings.bound(ledger, answer)
+            return bindings.bound(ledger, answer, now)
         case NotBound():
             return bindings.not_bound(ledger, answer, now)
         case Evicted(key, uid, message):

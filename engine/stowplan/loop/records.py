@@ -1,7 +1,7 @@
 """Decision records: what was decided, when, under which policy, and why, kept for those who ask afterwards.
 
 The last decisions stay in a ring. Scores by plugin are worked out at the moment of the decision, as nothing else would show
-what it saw; in a burst, when many pods wait to be tried, they are left out, and the record says so.
+what it saw; where many decisions follow upon each other, most do without, and their records say so.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BEST = 5
 """Nodes whose scores are kept."""
 EXAMPLES = 3
 """Nodes that are named for each reason, in no order."""
-BURST = 16
-"""Active pods above which scores are not worked out."""
+PAUSE = 0.02
+"""Seconds between two records with scores: working them out costs more than the decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,17 @@ class Records:
     outbox: deque[Record] | None = None
     """where somebody else takes all of them from, to keep them elsewhere; None: nobody does"""
     _ring: deque[Record] = field(init=False)
+    _detailed: float = 0.0
 
     def __post_init__(self) -> None:
         self._ring = deque(maxlen=self.size)
+
+    def spare(self, now: float) -> bool:
+        """Whether there is time for scores; whoever is told so works them out."""
+        if not self.size or now < self._detailed + PAUSE:
+            return False
+        self._detailed = now
+        return True
 
     def add(self, record: Record) -> None:
         self.written += 1

@@ -15,7 +15,7 @@ from itertools import islice
 from stowplan.loop.waiting import Waiting
 from stowplan.plugins.cel_rule import expressions_of
 from stowplan.plugins.plugin import Plugin
-from stowplan.policy.compile import Policy
+from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.hint import worth_trying
 from stowplan.state import Reach, Rows, Store
 
@@ -89,7 +89,7 @@ class Requeue:
     def enter(self, entry: Waiting, likeness: Hashable) -> None:
         """A pod is unschedulable as the cluster stands."""
         pod = entry.pod
-        helps = self._helped(pod.spec.scheduler_name, entry.rejectors)
+        helps = self._helped(self._policy.serving(pod, self._store), entry.rejectors)
         key = (likeness, pod.nominated_node)
         group = self._groups.get(key)
         if group is None:
@@ -176,13 +176,13 @@ class Requeue:
         late = now >= self._timed + TIMED_INTERVAL
         return late and any(Change.TIME in group.helps for group in self._groups.values())
 
-    def _helped(self, scheduler: str, rejectors: frozenset[str]) -> Change:
+    def _helped(self, profile: Profile, rejectors: frozenset[str]) -> Change:
         """What may help pods that these plugins rejected; without one (there are no nodes), everything."""
-        found = self._helps.get((scheduler, rejectors))
+        found = self._helps.get((profile.scheduler_name, rejectors))
         if found is None:
-            plugins = self._policy.profiles[scheduler].plugins
+            plugins = profile.plugins
             found = Change.NONE
             for name in rejectors:
                 found |= helped_by(plugins[name]) if name in plugins else ALL
-            found = self._helps[scheduler, rejectors] = found or ALL
+            found = self._helps[profile.scheduler_name, rejectors] = found or ALL
         return found

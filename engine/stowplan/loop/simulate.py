@@ -49,6 +49,13 @@ class Placement:
     """pods that had to go for this one, most important first; all of them from the preemption's node"""
     objections: Mapping[str, str] = field(default_factory=dict)
     """rules in audit that would have rejected the node, with the reason"""
+    version: str = ""
+    """name of the profile where that is not the scheduler name of the pod"""
+
+    @property
+    def profile(self) -> str:
+        """Name of the profile that tried the pod."""
+        return self.version or self.pod.spec.scheduler_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,7 @@ class Simulation:
     def _placement_json(self, placement: Placement) -> dict[str, Any]:
         answer: dict[str, Any] = {"pod": placement.pod.key}
         members = {
+            "profile": placement.version,
             "skipped": placement.skipped,
             "node": placement.node,
             "score": placement.score,
@@ -229,7 +237,8 @@ class _Run:
             self.trial.place(now, node, choice.facts)
         reported = first.preemption if evicted else choice.preemption
         said = (choice.total, choice.feasible, choice.message)
-        return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections)
+        version = self.chooser.version(now)
+        return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections, version)
 
     def _denominate(self, pod: Pod, choice: Choice) -> None:
         """A pod that was tried in vain loses its nomination, unless it may not preempt or has just been given it."""

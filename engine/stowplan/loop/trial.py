@@ -36,7 +36,7 @@ class Trial:
             seat = self._store.evict(victim)
             self._undoing.append(partial(self._store.put_back, victim, seat))
         for other in list(self._store.nominated.get(node, {}).values()):
-            if other.spec.priority < pod.spec.priority and other.spec.scheduler_name in self._policy.profiles:
+            if other.spec.priority < pod.spec.priority and self._policy.serves(other):
                 self.nominate(other, "")
         return self.nominate(pod, node)
 

@@ -16,10 +16,10 @@ from stowplan.state import Cluster, Feasible, Store, Supposition
 
 def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[str, Status]]:
     """Why no profile tries the pod now (None: one does), with the PreEnqueue statuses of a gated pod."""
-    profile = policy.profiles.get(pod.spec.scheduler_name)
-    if profile is None:
+    name = policy.profile_of(pod, store)
+    if name is None:
         return "no profile", {}
-    if texts := gates(profile, store, pod):
+    if texts := gates(policy.profiles[name], store, pod):
         return "gated", {name: SUCCESS if text is None else Status(Code.UNRESOLVABLE, (text,)) for name, text in texts.items()}
     return (f"skip schedule deleting pod: {pod.key}" if pod.terminating else None), {}
 
@@ -37,7 +37,7 @@ def gates(profile: Profile, store: Store, pod: Pod) -> dict[str, str | None]:
 
 def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> Attempt:
     """Judge one pending pod on every node, as the cluster stands; unless `gated`, as if no plugin kept it from the queue."""
-    found = Attempt(pod, pod.spec.scheduler_name)
+    found = Attempt(pod, policy.profile_of(pod, store) or pod.spec.scheduler_name)
     found.skipped, found.pre_enqueue = admission(policy, store, pod)
     if found.skipped == "gated" and not gated:
         found.skipped, found.pre_enqueue = None, {}

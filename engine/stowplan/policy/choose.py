@@ -73,28 +73,34 @@ class Chooser:
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
         choice = self._choose(pod)
-        if choice.row is not None and (fault := self._unreservable[pod.spec.scheduler_name]):
+        if choice.row is not None and (fault := self._unreservable[self._policy.profile_of(pod, self._store) or ""]):
             choice.row, choice.message = None, fault
         return choice
 
     def objections(self, pod: Pod, row: int) -> Mapping[str, str]:
         """Rules in audit that would have rejected a node, with the reason."""
-        profile = self._policy.profiles[pod.spec.scheduler_name]
+        profile = self._policy.serving(pod, self._store)
         return objections(profile, self._store, pod, row) if profile.audits else {}
+
+    def version(self, pod: Pod) -> str:
+        """Name of the candidate that the pod is given to; empty for any other profile, or none."""
+        name = self._policy.profile_of(pod, self._store)
+        return "" if name is None or name == pod.spec.scheduler_name else name
 
     def facts_at(self, pod: Pod, row: int) -> tuple[OtherFact, ...]:
         """Facts as binding the pod to that row will make them."""
-        return reserve(self._reserving[pod.spec.scheduler_name], self._asks(pod)[1], self._store, row)
+        profile = self._policy.serving(pod, self._store)
+        return reserve(self._reserving[profile.scheduler_name], self._asks(pod)[1], self._store, row)
 
     def _choose(self, pod: Pod) -> Choice:
         skipped, _ = admission(self._policy, self._store, pod)
         if skipped is not None:
             return Choice(skipped=skipped)
-        special = pod.nominated_node or self._store.nominated or pod.spec.scheduler_name in self._broken
+        profile = self._policy.serving(pod, self._store)
+        special = pod.nominated_node or self._store.nominated or profile.scheduler_name in self._broken
         if special or not self._store.nodes:
             return self._fully(pod)
         key, asks = self._asks(pod)
-        profile = self._policy.profiles[pod.spec.scheduler_name]
         found = self._classes.get(key, profile, lambda: open_pod(profile, asks, Cluster(self._store), briefly=True))
         if found.failing or found.faulty:
             return self._fully(pod)
@@ -117,7 +123,7 @@ class Chooser:
         shape = self.likeness(pod)
         found = self._keys.get(shape)
         if found is None:
-            profile = self._policy.profiles[pod.spec.scheduler_name]
+            profile = self._policy.serving(pod, self._store)
             asks = ask_all(profile, pod, Cluster(self._store))
             if len(self._keys) >= MOST_KEYS:
                 self._keys.clear()
@@ -129,14 +135,15 @@ class Chooser:
 
     def likeness(self, pod: Pod) -> Hashable:
         """What pods must have in common so that they always ask the same of every plugin."""
-        own = pod if self._alone(pod) else None
+        name = self._policy.profile_of(pod, self._store)
+        own = pod if self._alone(pod, name) else name
         return (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
 
-    def _alone(self, pod: Pod) -> bool:
-        """Whether asks may differ from those of other pods of the same spec, labels, namespace, owner and requests."""
+    def _alone(self, pod: Pod, profile: str | None) -> bool:
+        """Whether asks may differ from those of other pods of the same profile, spec, labels, namespace, owner and requests."""
         claims = pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
         backed = pod.spec.extended and self._store.facts.get(DeviceClass)
-        return bool(claims or backed) or pod.spec.scheduler_name in self._personal
+        return bool(claims or backed) or profile in self._personal
 
     def _start_over(self) -> None:
         """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""

@@ -21,8 +21,8 @@ from stowplan.profile.yaml_tree import at
 from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has_errors, render_all, show_path
 
 if TYPE_CHECKING:
-    from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
     from stowplan.objects import Pod
+    from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
     from stowplan.policy.rollout import Compiled as Divided
     from stowplan.policy.rollout import Rollout
     from stowplan.policy.rules import Compiled
@@ -130,7 +130,7 @@ def compile_policy(configuration: Configuration, plugins: Sequence[Plugin] | Non
     """The policy of a configuration that was read without errors. Raises PolicyError with every finding."""
     divided = _divided(configuration)
     profiles, diagnostics = _compile(configuration, _in_tree() if plugins is None else plugins, True, divided=divided)
-    return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics), divided and divided.rollout))
+    return _policy(Examined(configuration, tuple(profiles), _ordered(diagnostics), None if divided is None else divided.rollout))
 
 
 def examine(
@@ -153,7 +153,7 @@ def examine(
     divided = _divided(configuration)
     profiles, found = _compile(configuration, plugins, compat, minor, divided)
     diagnostics += [finding for finding in found if finding.span not in unread]
-    return Examined(configuration, tuple(profiles), _ordered(diagnostics), divided and divided.rollout)
+    return Examined(configuration, tuple(profiles), _ordered(diagnostics), None if divided is None else divided.rollout)
 
 
 def _in_tree() -> Sequence[Plugin]:

@@ -24,7 +24,7 @@ def worth_trying(policy: Policy, store: Store, pod: Pod, rows: Rows | None) -> b
     skipped, _ = admission(policy, store, pod)
     if skipped is not None or not store.nodes:
         return False
-    profile, view = policy.profiles[pod.spec.scheduler_name], Cluster(store)
+    profile, view = policy.serving(pod, store), Cluster(store)
     found = Attempt(pod, profile.scheduler_name)
     opening = found.opening = open_pod(profile, ask_all(profile, pod, view), view)
     if opening.refusal is not None:

@@ -80,4 +80,4 @@ def with_nominated(
 
 def counts_as_nominated(policy: Policy, pod: Pod, other: Pod) -> bool:
     """Whether a nominated pod counts as running while another is tried (framework's addNominatedPods)."""
-    return other.key != pod.key and other.spec.priority >= pod.spec.priority and other.spec.scheduler_name in policy.profiles
+    return other.key != pod.key and other.spec.priority >= pod.spec.priority and policy.serves(other)

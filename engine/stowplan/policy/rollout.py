@@ -8,7 +8,7 @@ itself while a pod waits decides, so a pod has the same version from its first a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -32,7 +32,7 @@ NODES = "stowplan.io/Rollout"
 OUTSIDE = Reason("node(s) are not part of the rollout", final=True)
 EVERYWHERE = "DaemonSet"
 """Kind of the workloads that belong on every node: where the candidate is kept to some nodes, it does not get them."""
-_WITH_VALUES = ("In", "NotIn")
+_WITH_VALUES, _WITHOUT_VALUES = ("In", "NotIn"), ("Exists", "DoesNotExist")
 _STEPS = 1 << 64
 
 
@@ -42,7 +42,7 @@ class Rollout:
 
     stable, candidate  names of the two in `Policy.profiles`
     percent            share of the workloads
-    kept               whether the candidate is kept to some nodes
+    nodes              what labels of the only nodes for the candidate meet; None: any node will do
     texts              both versions as they were written, as plain data; equal ones decide alike
     """
 
@@ -50,9 +50,9 @@ class Rollout:
     candidate: str
     percent: float
     match: Expressions | None = None
-    kept: bool = False
+    nodes: tuple[Requirement, ...] | None = None
     texts: tuple[Any, Any] = (None, None)
-    _known: WeakKeyDictionary[Pod, tuple[Namespace | None, bool]] = field(default_factory=WeakKeyDictionary, repr=False)
+    _known: WeakKeyDictionary[Pod, tuple[Namespace | None, bool]] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
     """answers, which are asked for several times in an attempt"""
 
     def takes(self, pod: Pod, store: Store) -> bool:
@@ -64,7 +64,7 @@ class Rollout:
         return known[1]
 
     def _takes(self, pod: Pod, store: Store) -> bool:
-        if self.kept and pod.owner is not None and pod.owner.kind == EVERYWHERE:
+        if self.nodes is not None and pod.owner is not None and pod.owner.kind == EVERYWHERE:
             return False
         if place_of(self.stable, pod.workload) >= self.percent:
             return False
@@ -72,6 +72,10 @@ class Rollout:
             return True
         side = self.match.view(pod, Cluster(store))
         return self.match.value.evaluate(side.bindings, side.meter) is True
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Whether the candidate may place pods on a node with these labels."""
+        return all(requirement.matches(labels) for requirement in self.nodes or ())
 
     @property
     def personal(self) -> bool:
@@ -101,7 +105,7 @@ def compile_rollout(written: Written, stable: Profile | None) -> Compiled:
     nodes = None if requirements is None else nodes_filter(requirements)
     percent = 100.0 if written.percent is None else written.percent
     texts = _text(stable), _text(written.candidate)
-    rollout = Rollout(written.profile, candidate_name(written.profile), percent, match, nodes is not None, texts)
+    rollout = Rollout(written.profile, candidate_name(written.profile), percent, match, requirements, texts)
     return Compiled(rollout, nodes, (*found, *wrong))
 
 
@@ -144,10 +148,9 @@ def _nodes(written: Written) -> tuple[tuple[Requirement, ...] | None, list[Diagn
 def _faults(selector: LabelSelector) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """What `ValidateLabelSelectorRequirement` says of values."""
     for index, each in enumerate(selector.match_expressions):
-        wants = each.operator in _WITH_VALUES
-        if wants and not each.values:
+        if each.operator in _WITH_VALUES and not each.values:
             yield ("matchExpressions", index, "values"), "must be specified when `operator` is 'In' or 'NotIn'"
-        elif not wants and each.values:
+        elif each.operator in _WITHOUT_VALUES and each.values:
             yield ("matchExpressions", index, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
 
 

@@ -70,7 +70,7 @@ def lints_on(policy: Policy, store: Store, *, verdicts: bool = True) -> Iterator
     if not store.nodes:
         return
     for profile in policy.profiles.values():
-        pods = [pod for pod in store.pending.values() if pod.spec.scheduler_name == profile.scheduler_name][:MOST_PODS]
+        pods = [pod for pod in store.pending.values() if policy.profile_of(pod, store) == profile.scheduler_name][:MOST_PODS]
         for plugin in _rules(profile):
             expressions = expressions_of(plugin)
             if expressions is not None:

@@ -72,12 +72,13 @@ class Tryout:
             if failure is not None:
                 yield Tried(node, failure, 0)
                 continue
-            tried = self._tried(node, bindings, meter)
             try:
+                tried = self._tried(node, bindings, meter)
                 total.settle(meter, ROW)
             except ExhaustedError as exhausted:
                 failure = exhausted.error
-            yield tried if failure is None else Tried(node, failure, meter.spent)
+                tried = Tried(node, failure, meter.spent)
+            yield tried
 
     def places(self, store: Store, pod: Pod, total: Total) -> Iterator[tuple[str | None, Mapping[str, Any], Meter]]:
         """The variables for each node in order of names, and what pays for them; a single set if no node matters."""

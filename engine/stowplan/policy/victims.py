@@ -6,17 +6,18 @@ disruption budget first, and within that the most important first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.objects import DisruptionBudget, Pod
-from stowplan.policy.compile import Policy
-from stowplan.policy.decision import Refusals
-from stowplan.policy.evaluate import filter_rows
+from stowplan.policy.compile import Policy, Profile
+from stowplan.policy.decision import Refusals, Status
+from stowplan.policy.evaluate import answer, filter_rows
+from stowplan.policy.layers import reach_of
 from stowplan.policy.nominated import Attempt, with_nominated
-from stowplan.state import RANKS, Changes, Cluster, Mask, Numbers, Rows, Store, Supposition, importance
+from stowplan.state import RANKS, Cluster, Gone, Mask, Numbers, Reach, Rows, Store, Supposition, importance
 
 PRIORITY_OFFSET = 1 << 31
 """Added to each priority in sums, so that more victims cost more whatever the sign of their priority."""
@@ -34,65 +35,102 @@ class Dry:
     def queue_up(self, breaking: Callable[[Sequence[Pod]], Mapping[str, DisruptionBudget]] | None) -> None:
         """Order the less important pods of each row; `breaking` gives, by key, the budgets that eviction in that order breaks."""
         ranks = Cluster(self._store, self.rows)[RANKS]
-        self._kinds = ranks.kinds
-        self._ranked = [ranks.pods[row] for row in self.rows.tolist()]  # these lists stay as they are when the store moves on
+        self._pods = list(ranks.pods)  # the lists in this one stay as they are when the store moves on
         width = ranks.codes.shape[1]
-        ahead = ranks.priorities >= self._found.pod.spec.priority
-        first = (ahead & (np.arange(width) < ranks.counts[:, None])).sum(axis=1)
-        self._order = np.minimum(first[:, None] + np.arange(width), width - 1)
+        ahead = (ranks.priorities >= self._found.pod.spec.priority) & (np.arange(width) < ranks.counts[:, None])
+        first: Rows = np.count_nonzero(ahead, axis=1)
+        self._order: NDArray[np.intp] = np.minimum(first[:, None] + np.arange(width), width - 1)
         self._valid: Mask = np.arange(width) < (ranks.counts - first)[:, None]
         self._breaks: Mask = np.zeros_like(self._valid)
         self._broken: dict[int, Mapping[str, DisruptionBudget]] = {}
         """by row, where there are any"""
-        for place, ranked in enumerate(self._ranked if breaking else ()):
-            assert breaking is not None
-            pods = ranked[first[place] :]
+        if breaking is not None:
+            self._put_breaking_first(breaking, first)
+        if breaking is not None or first.any():
+            self._codes = np.take_along_axis(ranks.codes, self._order, axis=1)
+            self._priorities = np.take_along_axis(ranks.priorities, self._order, axis=1)
+            self._starts = np.take_along_axis(ranks.starts, self._order, axis=1)
+        else:
+            self._codes, self._priorities, self._starts = ranks.codes, ranks.priorities, ranks.starts
+        self._kinds = ranks.kinds
+        self._departed = Gone(ranks.kinds, self._codes, self._valid.copy())
+
+    def _put_breaking_first(self, breaking: Callable[[Sequence[Pod]], Mapping[str, DisruptionBudget]], first: Rows) -> None:
+        for place, row in enumerate(self.rows.tolist()):
+            pods = self._pods[row][first[place] :]
             keys = breaking(pods)
             breaks = [pod.key in keys for pod in pods]
             self._order[place, : len(pods)] = first[place] + np.argsort(np.logical_not(breaks), kind="stable")
             self._breaks[place, : len(keys)] = True
             if keys:
-                self._broken[int(self.rows[place])] = keys
-        self._codes = np.take_along_axis(ranks.codes, self._order, axis=1)
-        self._priorities = np.take_along_axis(ranks.priorities, self._order, axis=1)
-        self._starts = np.take_along_axis(ranks.starts, self._order, axis=1)
-        self.gone: Mask = self._valid.copy()
+                self._broken[row] = keys
+
+    @property
+    def gone(self) -> Mask:
+        """Pods to be evicted, rows x places in the queue."""
+        return self._departed.mask
 
     def remove_all(self) -> Refusals:
         """Keep the rows that the pod fits with all of these pods gone; returns the statuses of the others, by place."""
-        refusals = self._refusals(np.arange(len(self.rows)))
+        opening, places = self._found.opening, np.arange(len(self.rows))
+        assert opening is not None
+        refusals = filter_rows(self._profile, opening, self._supposed(places)).refusals()
+        for place, status in self._crowded(places):
+            refusals.put(place, status)
         keep = (refusals.codes < 0).nonzero()[0]
-        self.rows, self._ranked = self.rows[keep], [self._ranked[place] for place in keep.tolist()]
-        for name in ("_codes", "_priorities", "_starts", "_order", "_valid", "_breaks", "gone"):
-            setattr(self, name, getattr(self, name)[keep])
+        if len(keep) < len(self.rows):
+            for name in ("rows", "_codes", "_priorities", "_starts", "_order", "_valid", "_breaks"):
+                setattr(self, name, getattr(self, name)[keep])
+            self._departed = Gone(self._kinds, self._codes, self._valid.copy())
         return refusals
 
     def spare(self) -> None:
         """Put pods back in queue order as long as the incoming one still fits."""
-        for rank in range(int(self._valid.sum(axis=1).max(initial=0))):
+        for rank in range(int(np.count_nonzero(self._valid, axis=1).max(initial=0))):
             places = self._valid[:, rank].nonzero()[0]
-            self.gone[places, rank] = False
+            self._departed.set(places, rank, gone=False)
             self._tried = rank + 1
-            self.gone[places[self._refusals(places).codes >= 0], rank] = True
+            self._departed.set(places[self._rejected(places)], rank, gone=True)
 
-    def _refusals(self, places: NDArray[np.intp]) -> Refusals:
-        """What the filters say of some places without the pods that are gone, nominated pods counted."""
+    def _rejected(self, places: Rows) -> Mask:
+        """Places, all of them acceptable with every pod gone, that are not as things stand.
+
+        Filters that pods cannot change have nothing new to say.
+        """
         opening = self._found.opening
         assert opening is not None
-        profile, rows = self._policy.profiles[self._found.profile], self.rows[places]
-        signs = -self.gone[places].astype(np.int64)
-        changes = Changes(self._kinds, self._codes[places], signs, lambda place: self._world(int(places[place])))
-        refusals = filter_rows(profile, opening, Cluster(self._store).suppose(rows, changes)).refusals()
-        if self._store.nominated:
-            removed = {int(row): self._world(int(place)) for row, place in zip(rows, places, strict=True)}
-            at = {row: place for place, row in enumerate(rows.tolist())}
-            for row, status in zip(*with_nominated(profile, self._policy, self._store, self._found, removed), strict=True):
-                if status is not None:
-                    refusals.put(at[row], status)
-        return refusals
+        cluster, rejected = self._supposed(places), np.zeros(len(places), dtype=np.bool_)
+        for name in self._profile.points["filter"]:
+            plugin = self._profile.plugins[name]
+            if name not in opening.skipped and reach_of(plugin) is not Reach.NODE:
+                for mask in answer(self._profile, plugin, opening.asks[name], cluster).values():
+                    rejected |= mask
+        for place, _ in self._crowded(places):
+            rejected[place] = True
+        return rejected
+
+    @property
+    def _profile(self) -> Profile:
+        return self._policy.profiles[self._found.profile]
+
+    def _supposed(self, places: Rows) -> Cluster:
+        """Some places without the pods that are gone."""
+        changes = self._departed.changes(places, lambda place: self._world(int(places[place])))
+        return Cluster(self._store).suppose(self.rows[places], changes)
+
+    def _crowded(self, places: Rows) -> Iterator[tuple[int, Status]]:
+        """Places among these, with their statuses, that do not fit once nominated pods are counted."""
+        if not self._store.nominated:
+            return
+        rows = self.rows[places].tolist()
+        removed = {row: self._world(place) for row, place in zip(rows, places.tolist(), strict=True)}
+        at = {row: place for place, row in enumerate(rows)}
+        for row, status in zip(*with_nominated(self._profile, self._policy, self._store, self._found, removed), strict=True):
+            if status is not None:
+                yield at[row], status
 
     def _world(self, place: int) -> Supposition:
-        ranked, order, gone = self._ranked[place], self._order[place], self.gone[place]
+        ranked, order, gone = self._pods[int(self.rows[place])], self._order[place], self.gone[place]
         queue = [ranked[order[i]] for i in self._valid[place].nonzero()[0].tolist()]
         tried = [(pod, -1) for pod in queue]
         for rank, pod in enumerate(queue[: self._tried]):
@@ -100,7 +138,7 @@ class Dry:
         return Supposition(removed=self._evicted(place), tried=tried)
 
     def _evicted(self, place: int) -> list[Pod]:
-        ranked, order = self._ranked[place], self._order[place]
+        ranked, order = self._pods[int(self.rows[place])], self._order[place]
         return [ranked[order[i]] for i in self.gone[place].nonzero()[0].tolist()]
 
     def victims(self, place: int) -> tuple[tuple[Pod, ...], dict[str, DisruptionBudget]]:

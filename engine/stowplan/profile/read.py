@@ -137,14 +137,14 @@ def _migrated(tree: Table) -> tuple[Table, list[Diagnostic]]:
 
 
 def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
-    """The fields of the kind alone: a rollout, and rules in the profile itself, are for a SchedulerPolicy; kube-scheduler refuses them."""
+    """The fields of the kind alone: a rollout, and rules in the profile itself, are for a SchedulerPolicy and refused elsewhere."""
     body = tree.without("apiVersion", "kind")
     if _text_of(tree, "kind") == STOWPLAN[1]:
         return body, []
     refused = []
     if "rollout" in body.fields:
-        notes: tuple[str, ...] = (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}",)
-        refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, 'unknown field "rollout"', body.keys.get("rollout"), "", notes))
+        place, notes = body.keys.get("rollout"), (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}",)
+        refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, 'unknown field "rollout"', place, "", notes))
         body = body.without("rollout")
     profiles = tree.fields.get("profiles")
     if not isinstance(profiles, Items):
@@ -153,8 +153,8 @@ def _without_rules(tree: Table) -> tuple[Table, list[Diagnostic]]:
         for name in ("variables", "rules"):
             if isinstance(profile, Table) and name in profile.fields:
                 message = f'unknown field "profiles[{index}].{name}"'
-                notes = (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}", f"or under the pluginConfig of {RULES}")
-                refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, profile.keys.get(name), "", notes))
+                both = (f"it belongs to {STOWPLAN[1]} of {STOWPLAN[0]}", f"or under the pluginConfig of {RULES}")
+                refused.append(Diagnostic(Code.UNKNOWN_FIELD, Severity.ERROR, message, profile.keys.get(name), "", both))
     items = tuple(p.without("variables", "rules") if isinstance(p, Table) else p for p in profiles.items)
     fields = {**body.fields, "profiles": Items(items, profiles.span)}
     return Table(fields, body.keys, body.span), refused

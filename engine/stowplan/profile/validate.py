@@ -97,11 +97,13 @@ def _rollout(rollout: Rollout, profiles: tuple[Profile, ...]) -> Iterator[Proble
     elif rollout.profile not in names:
         yield unsupported(("profile",), rollout.profile, names)
     elif candidate_name(rollout.profile) in names:
-        yield Problem(("profile",), Kind.DUPLICATE, "a profile has the name that explanations give to the candidate", rollout.profile)
+        detail = "explanations call the candidate so, and another profile has this name"
+        yield Problem(("profile",), Kind.DUPLICATE, detail, candidate_name(rollout.profile))
     if rollout.percent is None and rollout.match is None:
         yield Problem(("percent",), Kind.REQUIRED, "say which pods the candidate gets: percent, match, or both")
     elif rollout.percent is not None and not 0 <= rollout.percent <= PERCENT:
-        yield _invalid(("percent",), rollout.percent, "not in valid range [0-100]")
+        percent = int(rollout.percent) if rollout.percent.is_integer() else rollout.percent
+        yield _invalid(("percent",), percent, "not in valid range [0-100]")
     if rollout.candidate is None:
         yield Problem(("candidate",), Kind.REQUIRED, "a profile without schedulerName")
         return

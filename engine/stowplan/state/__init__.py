@@ -30,7 +30,7 @@ from stowplan.state.catalogue import (
     label,
 )
 from stowplan.state.changelog import ChangeLog
-from stowplan.state.changes import Changes, Supposition
+from stowplan.state.changes import Changes, Gone, Supposition
 from stowplan.state.cluster import Census, Cluster, CodeSource, Watch
 from stowplan.state.collector import collector_off
 from stowplan.state.columns import Coded, Column, Mask, Numbers, Reach, Rows
@@ -91,6 +91,7 @@ __all__ = [
     "Domains",
     "DuplicateNodeError",
     "Feasible",
+    "Gone",
     "Held",
     "Images",
     "Mask",

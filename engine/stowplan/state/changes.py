@@ -82,6 +82,59 @@ class Changes:
         return self._kinds.pods
 
 
+class Gone:
+    """Pods that are thought to be gone from some rows: whether each one is, and sums over them that follow every change.
+
+    Matrices are rows x pods; a pod may come back and go again.
+    """
+
+    def __init__(self, kinds: Kinds, codes: NDArray[np.intp], gone: Mask) -> None:
+        self._kinds, self._codes = kinds, codes
+        self.mask = gone
+        self._sums: dict[Hashable, tuple[Numbers, Numbers]] = {}
+        """by question: the number for each kind, and its sum over the pods that are gone from each row"""
+
+    def set(self, rows: Rows, pod: int, *, gone: bool) -> None:
+        """The pod at this place comes back to some rows, or goes from them."""
+        self.mask[rows, pod] = gone
+        codes = self._codes[rows, pod]
+        for table, sums in self._sums.values():
+            if gone:
+                sums[rows] += table[codes]
+            else:
+                sums[rows] -= table[codes]
+
+    def sum(self, key: Hashable, number: Callable[[Pod], int]) -> Numbers:
+        """Sum of `number` over the pods that are gone, by row."""
+        found = self._sums.get(key)
+        if found is None:
+            table = self._kinds.table(key, number)
+            found = self._sums[key] = (table, (table[self._codes] * self.mask).sum(axis=1))
+        return found[1]
+
+    def changes(self, rows: Rows, world: Callable[[int], Supposition]) -> Changes:
+        """What that means for some of the rows, as it stands; `world` gives the pods of each."""
+        return Departures(self, self._kinds, rows, self._codes, world)
+
+
+class Departures(Changes):
+    """Changes of some rows that pods have left; the matrices are made only for who needs them."""
+
+    def __init__(self, gone: Gone, kinds: Kinds, rows: Rows, codes: NDArray[np.intp], world: Callable[[int], Supposition]) -> None:
+        self._gone, self._rows = gone, rows
+        super().__init__(kinds, codes, np.zeros(0, dtype=np.int64), world)
+
+    def weigh(self, key: Hashable, number: Callable[[Pod], int]) -> Numbers:
+        return -self._gone.sum(key, number)[self._rows]
+
+    def touched(self, key: Hashable, test: Callable[[Pod], int]) -> Rows:
+        table = self._kinds.table(key, test)
+        if not table.any():
+            return np.zeros(0, dtype=np.intp)
+        touched: Mask = ((table[self._codes[self._rows]] != 0) & self._gone.mask[self._rows]).any(axis=1)
+        return touched.nonzero()[0]
+
+
 def changes_of(worlds: Sequence[Supposition]) -> Changes:
     """Changes from lists of pods."""
     kinds = Kinds()

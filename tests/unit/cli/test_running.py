@@ -102,9 +102,9 @@ def test_why_answers_from_the_record_whatever_the_cluster_is_now(stowplan, runni
 def test_a_record_without_scores_says_so(stowplan, running):
     scene = Scene().start(CLUSTER + "\n".join(f"pod p{i} cpu=0.1" for i in range(20)))
     scene.run()
-    answer = stowplan("why", "default/p0", "--server", running(scene))
+    answer = stowplan("why", "default/p7", "--server", running(scene))
     assert answer.code == 0
-    assert "no scores were recorded: many pods waited at that moment" in answer.out
+    assert "no scores were recorded: other pods were decided at the same moment" in answer.out
     assert "answers for today's cluster, not for what was decided" in answer.out
     assert "SCORES" not in answer.out
 

@@ -12,6 +12,7 @@ import yaml
 from stowplan.cli.run import command
 from stowplan.edge.kube.kinds import RESOURCES
 from stowplan.edge.load import load_policy
+from stowplan.edge.policies.history import companion
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 LISTED = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]
@@ -21,6 +22,12 @@ ANYTHING = "*"
 
 def objects(kind):
     return [item for item in OBJECTS if item["kind"] == kind]
+
+
+def flags():
+    """What the container's flags say."""
+    (container,) = (item["spec"]["template"]["spec"]["containers"][0] for item in objects("Deployment"))
+    return command.make_context("run", container["args"][1:]).params
 
 
 def granted(kind):
@@ -47,7 +54,18 @@ def test_nothing_is_granted_wholesale():
     for kind in ("ClusterRole", "Role"):
         for grant in granted(kind):
             assert ANYTHING not in grant
-        assert {resource for _, resource, _ in granted(kind)}.isdisjoint({"secrets", "configmaps", "pods/exec", "nodes/proxy"})
+        assert {resource for _, resource, _ in granted(kind)}.isdisjoint({"secrets", "pods/exec", "nodes/proxy"})
+    assert "configmaps" not in {resource for _, resource, _ in granted("ClusterRole")}
+
+
+def test_the_policys_configmaps_and_no_other_may_be_read_and_written():
+    reference = flags()["configmap"]
+    namespace = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["namespace"]
+    (generated,) = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["configMapGenerator"]
+    assert (reference.namespace, reference.name) == (namespace, generated["name"])
+    mine, kept = [reference.name], [companion(reference).name]
+    found = {verb: names for (_, resource, verb), names in granted("Role").items() if resource == "configmaps"}
+    assert found == {"list": mine, "watch": mine, "create": None, "get": kept, "update": kept}
 
 
 def test_the_lease_is_the_policys_and_no_other():
@@ -58,7 +76,8 @@ def test_the_lease_is_the_policys_and_no_other():
     assert election.resource_namespace == namespace
     role = granted("Role")
     assert role["coordination.k8s.io", "leases", "create"] is None  # RBAC cannot restrict it: the name is not known yet
-    assert {verb: names for (_, _, verb), names in role.items() if verb != "create"} == {
+    leases = {(resource, verb): names for (_, resource, verb), names in role.items()}
+    assert {verb: names for (resource, verb), names in leases.items() if resource == "leases" and verb != "create"} == {
         "get": [election.resource_name],
         "update": [election.resource_name],
     }
@@ -98,11 +117,11 @@ def test_replicas_and_the_budget_fit():
 
 def test_flags_and_probes_are_what_the_command_has():
     (container,) = (item["spec"]["template"]["spec"]["containers"][0] for item in objects("Deployment"))
-    verb, *flags = container["args"]
-    assert verb == command.name
-    given = command.make_context("run", flags).params
+    assert container["args"][0] == command.name
+    given = flags()
     (mount,) = container["volumeMounts"]
-    assert given["policy"] == f"{mount['mountPath']}/policy.yaml"
+    assert given["last_good"] == f"{mount['mountPath']}/policy.yaml"
+    assert given["policy"] is None
     assert given["port"] == container["ports"][0]["containerPort"]
     assert {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")} == {"/livez", "/readyz"}
 
@@ -114,7 +133,6 @@ def test_kustomize_builds_it():
     namespaced = {kind: item["metadata"].get("namespace") for (kind, _), item in found.items()}
     assert namespaced["Deployment"] == namespaced["ServiceAccount"] == namespaced["Role"] == "stowplan-system"
     assert found["ClusterRoleBinding", "stowplan"]["subjects"][0]["namespace"] == "stowplan-system"
-    (volume,) = found["Deployment", "stowplan"]["spec"]["template"]["spec"]["volumes"]
-    policy = found["ConfigMap", volume["configMap"]["name"]]["data"]["policy.yaml"]
+    policy = found["ConfigMap", flags()["configmap"].name]["data"]["policy.yaml"]
     assert policy == (DEPLOY / "policy.yaml").read_text()
     assert not any("resourceVersion" in item["metadata"] for item in found.values())

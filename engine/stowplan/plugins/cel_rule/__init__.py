@@ -129,7 +129,7 @@ def _column(expressions: Expressions, side: PodSide, cluster: Cluster) -> Column
     total = together(cluster.size)
     column = expressions.value.evaluate_rows(bindings_of(side, cluster, total), cluster.size, total).column
     if total.exhausted:
-        raise ExhaustedError(total.limit)
+        raise total.exceeded()
     return column
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from stowplan.cel.errors import CelError
 from stowplan.cel.kinds import STRING, Struct, Type
+from stowplan.cel.meter import ExhaustedError
 from stowplan.cel.touches import Path
 from stowplan.objects import Labels, Node
 from stowplan.plugins.cel_rule.amounts import AmountMap, base, in_base_units, of_fact
@@ -68,7 +69,7 @@ class Scene:
         found = self._areas.get(key)
         if found is None:
             if len(self._areas) >= MOST_KEYS:
-                raise CelError(f"domains of more than {MOST_KEYS} labels", absorbable=False)
+                raise ExhaustedError(f"it asks for the domains of more than {MOST_KEYS} labels")
             found = self._areas[key] = self.cluster[AREAS].by(key)
         return found
 
@@ -84,7 +85,7 @@ class Scene:
         found = self._counts.get((key, test))
         if found is None:
             if len(self._counts) >= MOST_COUNTS:
-                raise CelError(f"pods() with more than {MOST_COUNTS} different arguments", absorbable=False)
+                raise ExhaustedError(f"it asks pods() for more than {MOST_COUNTS} different sets of labels")
             found = self._counts[key, test] = self.cluster[MATCHING].count(test).by(key).at
         return found
 

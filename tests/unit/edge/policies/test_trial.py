@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from stowplan.edge.load import load_policy
@@ -51,3 +52,26 @@ def test_the_trial_ends_in_time(tmp_path):
     found = tried(policy(tmp_path, document(*[NEVER] * 40)), store, lambda: next(ticks) / 100)
     assert len(found) < 5
     assert next(ticks) < 60
+
+
+def test_a_rule_that_goes_row_by_row_is_not_tried_on_all_nodes(tmp_path):
+    """A clock by which every look at a node of some 64 costs a second."""
+    scene = Scene().start("\n".join(f"node n{i} cpu=4" for i in range(1000)) + "\npod a cpu=1")
+    looked = []
+
+    def timer():
+        return sum(looked)
+
+    compiled = policy(tmp_path, document(NEVER))
+    profile = compiled.profiles["default-scheduler"]
+    (rule,) = [plugin for name, plugin in profile.plugins.items() if name == "r0"]
+
+    def rejects(ask, cluster):
+        looked.append(cluster.size / 1000)
+        return rule.rejects(ask, cluster)
+
+    plugins = {**profile.plugins, "r0": replace(rule, rejects=rejects)}
+    slow = replace(compiled, profiles={"default-scheduler": replace(profile, plugins=plugins)})
+    (found,) = texts(tried(slow, scene.loop.ledger.store, timer))
+    assert found == "rule r0 takes about 1.0 s for one decision on 1000 nodes"
+    assert max(looked) < 0.1
