@@ -5,13 +5,17 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-e2e check bench controlplane update-specs clean
+.PHONY: run test test-e2e check bench bench-live controlplane nightly update-specs clean
 
 run: $(STAMP)
 	$(BIN)/stowplan simulate --cluster profiles/sample/cluster.yaml || test $$? -eq 1   # 1: some pod does not fit, as shown
 
+# The control plane is built first: that takes minutes, which pytest would pass in silence. 2: it cannot be built here, and tests skip.
+CONTROLPLANE = PYTHONPATH=tests $(BIN)/python -m controlplane.build || test $$? -eq 2
+
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(CONTROLPLANE)
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(STAMP)
 	$(BIN)/ruff format --check
@@ -20,17 +24,28 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-# Builds first: that takes minutes, which pytest would pass in silence.
 test-e2e: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m controlplane.build || test $$? -eq 2   # 2: it cannot be built here, and the tests skip
+	$(CONTROLPLANE)
 	$(BIN)/python -m pytest tests/e2e
 
 # A real kube-apiserver, kube-scheduler and etcd for the tests, in build/controlplane.
 controlplane: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m controlplane.build
 
+# What takes hours: more inputs of the same kinds.
+nightly: $(STAMP)
+	STOWPLAN_NIGHTLY=1 $(BIN)/python -m pytest tests/cel/test_differential.py
+	STOWPLAN_FUZZ=20000 $(BIN)/python -m pytest tests/unit/validate/test_fuzz.py
+	$(BIN)/python -m tests.simulation --from 0 --seeds 20000
+	STOWPLAN_NIGHTLY=1 $(BIN)/python -m pytest tests/e2e/test_memory.py -s
+
 bench: $(STAMP)
 	$(BIN)/python tests/bench/run.py
+
+# stowplan beside kube-scheduler on a real API server: about an hour. LIVE="--nodes 500 --rounds 1" for less.
+bench-live: $(STAMP)
+	$(CONTROLPLANE)
+	$(BIN)/python tests/bench/live.py $(LIVE)
 
 update-specs: $(STAMP)
 	STOWPLAN_UPDATE_SPECS=1 $(BIN)/python -m pytest tests/spec

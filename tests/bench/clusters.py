@@ -3,19 +3,22 @@
 import json
 
 ZONES = 10
+TAINT_SETS = 5
 SIZES = ((8000, 32), (16000, 64), (32000, 128))
 
 
-def node(number):
+def node(number, feature=None):
     cpu, memory = SIZES[number % 3]
     amounts = {"cpu": f"{cpu}m", "memory": f"{memory}Gi", "pods": "110", "ephemeral-storage": "200Gi"}
     name = f"node-{number:06}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % ZONES}", "kubernetes.io/os": "linux"}
+    pool = number // ZONES % (TAINT_SETS + 1)  # in every zone
+    tainted = feature in ("taints", "several") and pool < TAINT_SETS
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "uid": name, "labels": labels},
-        "spec": {},
+        "spec": {"taints": [{"key": "pool", "value": f"pool-{pool}", "effect": "NoSchedule"}]} if tainted else {},
         "status": {"capacity": amounts, "allocatable": amounts},
     }
 
@@ -31,9 +34,15 @@ def pod(name, app, *, on=None, feature=None, priority=0):
         spec["nodeName"] = on
     labels = {"app": f"app-{app}"}
     spec |= FEATURES.get(feature, lambda _: {})({"matchLabels": labels})
-    if feature == "full":
-        share = {"cpu": f"{SIZES[int(on[-6:]) % 3][0] // 10}m", "memory": "1Gi"} if on else {"cpu": "2", "memory": "1Gi"}
+    if feature in ("taints", "several"):
+        spec["tolerations"] = [{"key": "pool", "operator": "Equal", "value": f"pool-{app % TAINT_SETS}", "effect": "NoSchedule"}]
+    own = int(name.rpartition("-")[2])
+    if feature in FULL:
+        wanted = {"cpu": "2" if feature == "full" else f"{2000 + own}m", "memory": "1Gi"}
+        share = {"cpu": f"{SIZES[int(on[-6:]) % 3][0] // 10}m", "memory": "1Gi"} if on else wanted
         spec["containers"][0]["resources"]["requests"] = share
+    if feature == "different" and on is None:
+        spec["containers"][0]["resources"]["requests"] = {"cpu": f"{100 + own}m", "memory": f"{128 + own}Mi"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -43,22 +52,37 @@ def pod(name, app, *, on=None, feature=None, priority=0):
     }
 
 
+FULL = ("full", "full-different")
+"""Features where running pods of low priority leave no room: only preemption helps."""
+
+
 def _spread(selector, key, action):
-    return {
-        "topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector}]
-    }
+    return {"maxSkew": 5, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector}
 
 
-def _anti(selector, *, required):
-    term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
-    kind = "requiredDuringSchedulingIgnoredDuringExecution" if required else "preferredDuringSchedulingIgnoredDuringExecution"
-    return {"affinity": {"podAntiAffinity": {kind: [term if required else {"weight": 100, "podAffinityTerm": term}]}}}
+def _near(selector, kind, *, required, key="kubernetes.io/hostname"):
+    term = {"labelSelector": selector, "topologyKey": key}
+    if required:
+        return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+
+
+def _zonal(selector):
+    return _spread(selector, "topology.kubernetes.io/zone", "DoNotSchedule")
+
+
+def _several(selector):
+    soft = _spread(selector, "kubernetes.io/hostname", "ScheduleAnyway")
+    return {"topologySpreadConstraints": [_zonal(selector), soft], **_near(selector, "podAntiAffinity", required=False)}
 
 
 FEATURES = {
-    "hard-zone": lambda selector: _spread(selector, "topology.kubernetes.io/zone", "DoNotSchedule"),
-    "preferred-anti": lambda selector: _anti(selector, required=False),
-    "required-anti": lambda selector: _anti(selector, required=True),
+    "hard-zone": lambda selector: {"topologySpreadConstraints": [_zonal(selector)]},
+    "preferred-anti": lambda selector: _near(selector, "podAntiAffinity", required=False),
+    "required-anti": lambda selector: _near(selector, "podAntiAffinity", required=True),
+    "affinity": lambda selector: _near(selector, "podAffinity", required=True, key="topology.kubernetes.io/zone"),
+    "several": _several,
 }
 
 
@@ -72,11 +96,11 @@ def objects(workload):
             spec = {"selector": selector, "ports": [{"port": 80}]}
             yield {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"app-{app}", "namespace": "bench"}, "spec": spec}
     for number in range(workload["nodes"]):
-        yield node(number)
+        yield node(number, feature)
     for number in range(workload["nodes"]):
         for seat in range(workload["running"]):
             app = apps + (number * workload["running"] + seat) % apps  # other apps: they must not be in each other's way
-            priority = -10 if feature == "full" else 0
+            priority = -10 if feature in FULL else 0
             yield pod(f"run-{number}-{seat}", app, on=f"node-{number:06}", feature=feature, priority=priority)
     for number in range(workload["pods"]):
         yield pod(f"wait-{number:06}", number * 7919 % apps, feature=feature)

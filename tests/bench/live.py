@@ -56,7 +56,9 @@ def start_stowplan(plane, kubeconfig, workload) -> Contestant:
     measuring.hold(plane.admin, LEASE["resourceName"], NAMESPACE)
     process = Stowplan(plane, kubeconfig, told)
     process.process.await_ready(lambda: process.answers("/readyz?exclude=leaderElection"), 120)
-    return Contestant(process.process.pid, "stowplan", (LEASE["resourceName"], NAMESPACE), lambda: (process.check(), process.stop()))
+    return Contestant(
+        process.process.pid, "stowplan", (LEASE["resourceName"], NAMESPACE), lambda: (process.check(), process.stop())
+    )
 
 
 def start_kube_scheduler(plane, _kubeconfig, _workload) -> Contestant:
@@ -126,7 +128,10 @@ def show(row) -> None:
         return f"{side['podsPerSecond']:8.0f} {side['cpuMsPerPod']:7.2f} {side['rssMiB']:5.0f} {side['requestsPerPod']:5.2f}"
 
     ratios = f"{row['ratio']:6.2f} {row['cpuRatio']:6.2f}" if row["ratio"] else f"{'-':>6} {'-':>6}"
-    print(f"{row['workload']:27} {row['nodes']:5} {row['pods']:5} |{told(row['stowplan'])} |{told(row['peer'])} | {ratios}", flush=True)
+    print(
+        f"{row['workload']:27} {row['nodes']:5} {row['pods']:5} |{told(row['stowplan'])} |{told(row['peer'])} | {ratios}",
+        flush=True,
+    )
 
 
 def machine() -> str:

@@ -22,7 +22,9 @@ def node(number: int, prefix: str = "node"):
 
 
 def spreading(action: str):
-    return {"topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": SELECTOR}]}
+    return {
+        "topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": SELECTOR}]
+    }
 
 
 def near(kind: str, key: str, *, required: bool):
@@ -89,7 +91,10 @@ def priority_class():
 
 def churned(number: int, scheduler: str):
     """What comes and goes meanwhile: a node, a pod that fits nowhere, a Service."""
-    service = {"metadata": {"name": f"churn-{number}", "namespace": NAMESPACE}, "spec": {"selector": COLOR, "ports": [{"port": 80}]}}
+    service = {
+        "metadata": {"name": f"churn-{number}", "namespace": NAMESPACE},
+        "spec": {"selector": COLOR, "ports": [{"port": 80}]},
+    }
     return (
         node(number, "churn"),
         pod(f"churn-{number}", scheduler, requests={"cpu": "100"}),

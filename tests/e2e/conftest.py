@@ -1,5 +1,7 @@
 """One real control plane for a whole run, emptied before every test, and stowplan on it."""
 
+from pathlib import Path
+
 import pytest
 
 from controlplane.build import Unavailable
@@ -7,6 +9,13 @@ from controlplane.cleaning import clean
 from controlplane.kubelet import Kubelet
 from controlplane.plane import ControlPlane
 from e2e.running import Stowplan, deploy
+
+
+def pytest_collection_modifyitems(items):
+    """With `--dist loadgroup` one worker runs all of these: a control plane takes memory, and a core of its own."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("controlplane"))
 
 
 @pytest.fixture(scope="session")

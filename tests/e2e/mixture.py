@@ -8,6 +8,8 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 APPS = tuple(f"app-{at}" for at in range(8))
 SIZES = (("4", "16Gi"), ("8", "32Gi"), ("16", "64Gi"))
 IMAGES = tuple(f"registry.example/{app}:1" for app in APPS)
+SIZE = {name: (50 + 110 * at) * 10**6 for at, name in enumerate(IMAGES)}
+"""of one size everywhere: a live kube-scheduler counts with what the first node has told"""
 
 
 def mixed_nodes(count: int, rng: random.Random) -> list[dict]:
@@ -19,7 +21,7 @@ def mixed_nodes(count: int, rng: random.Random) -> list[dict]:
         each = node(f"node-{at:03}", f"zone-{at % 3}", {"cpu": cpu, "memory": memory, "pods": "40"}, taints=taints)
         each["metadata"]["labels"]["disk"] = rng.choice(("ssd", "hdd"))
         names = rng.sample(IMAGES, 2)
-        each["status"]["images"] = [{"names": [name], "sizeBytes": rng.randrange(50, 900) * 10**6} for name in names]
+        each["status"]["images"] = [{"names": [name], "sizeBytes": SIZE[name]} for name in names]
         made.append(each)
     return made
 
@@ -27,7 +29,12 @@ def mixed_nodes(count: int, rng: random.Random) -> list[dict]:
 def services() -> list[dict]:
     """For half of the apps: their pods are spread by default."""
     return [
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": app}, "spec": {"selector": {"app": app}, "ports": [{"port": 80}]}}
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": app},
+            "spec": {"selector": {"app": app}, "ports": [{"port": 80}]},
+        }
         for app in APPS[::2]
     ]
 
@@ -41,13 +48,21 @@ def spread(app, key, action, skew):
 def near(app, key, kind, *, required):
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
     when = "DuringSchedulingIgnoredDuringExecution"
-    return {"affinity": {kind: {f"required{when}": [term]} if required else {f"preferred{when}": [{"weight": 50, "podAffinityTerm": term}]}}}
+    return {
+        "affinity": {
+            kind: {f"required{when}": [term]} if required else {f"preferred{when}": [{"weight": 50, "podAffinityTerm": term}]}
+        }
+    }
 
 
 def disk(value, *, required):
     term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": [value]}]}
     when = "DuringSchedulingIgnoredDuringExecution"
-    said = {f"required{when}": {"nodeSelectorTerms": [term]}} if required else {f"preferred{when}": [{"weight": 10, "preference": term}]}
+    said = (
+        {f"required{when}": {"nodeSelectorTerms": [term]}}
+        if required
+        else {f"preferred{when}": [{"weight": 10, "preference": term}]}
+    )
     return {"affinity": {"nodeAffinity": said}}
 
 

@@ -68,7 +68,9 @@ def set_up(client: Client, scene) -> None:
     """Nodes, objects and running pods. Volume controllers are needed where claims are `bound` or volumes `available`."""
     client.create_all([make_node(name, told) for name, told in scene["nodes"].items()])
     objects = scene.get("objects", ())
-    client.create_all(sorted(objects, key=lambda each: each["kind"] == "PersistentVolume"), workers=1)  # claims before their volumes
+    client.create_all(
+        sorted(objects, key=lambda each: each["kind"] == "PersistentVolume"), workers=1
+    )  # claims before their volumes
     for name in scene.get("bound", ()):
         eventually(lambda name=name: client.get("persistentvolumeclaims", name)["status"]["phase"] == "Bound")
     for name in scene.get("available", ()):

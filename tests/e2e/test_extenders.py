@@ -10,7 +10,7 @@ from controlplane.objects import condition, nodes, pod
 from controlplane.waiting import eventually
 from e2e.running import policy
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("controlplane")]
+pytestmark = pytest.mark.slow
 
 
 class Extender(BaseHTTPRequestHandler):

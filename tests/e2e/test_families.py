@@ -12,7 +12,7 @@ from controlplane.waiting import eventually
 from e2e.running import Stowplan, deploy, policy
 from e2e.scenes import play, set_up, tidy, told
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("controlplane")]
+pytestmark = pytest.mark.slow
 SCENES = yaml.safe_load((Path(__file__).parent / "families.yaml").read_text())
 
 

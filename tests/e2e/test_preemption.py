@@ -8,7 +8,7 @@ from controlplane.waiting import eventually
 from e2e.running import policy
 from e2e.scenes import told
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("controlplane")]
+pytestmark = pytest.mark.slow
 
 
 def priority(name, value):

@@ -10,7 +10,7 @@ from controlplane.waiting import eventually
 from e2e.running import policy
 from e2e.scenes import told
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("controlplane")]
+pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("meddling.py")
 
 
@@ -30,7 +30,9 @@ def test_a_pod_that_was_recreated_is_decided_anew(cluster, meddled, tmp_path):
     client.create_all([node("small", capacity={"cpu": "1"}), node("large", capacity={"cpu": "8"})])
     client.create(pod("filler", nodeName="large", requests={"cpu": "6"}))  # the old pod goes to the small node, the new one cannot
     meddled("held")
-    old = client.create(pod("web-0", schedulerName="stowplan", requests={"cpu": "100m"}, nodeSelector={"kubernetes.io/hostname": "small"}))
+    old = client.create(
+        pod("web-0", schedulerName="stowplan", requests={"cpu": "100m"}, nodeSelector={"kubernetes.io/hostname": "small"})
+    )
     eventually((tmp_path / "asked").exists)
     client.delete("pods", "web-0", grace=0)
     new = client.create(pod("web-0", schedulerName="stowplan", requests={"cpu": "2"}))

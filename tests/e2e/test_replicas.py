@@ -9,7 +9,7 @@ from controlplane.waiting import eventually
 from e2e.bindings import Bindings
 from e2e.running import LEASE, NAMESPACE, policy
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("controlplane")]
+pytestmark = pytest.mark.slow
 SHORT = {"leaseDuration": "5s", "renewDeadline": "3s", "retryPeriod": "1s"}
 
 

@@ -12,6 +12,7 @@ from stowplan.edge.notation.words import KINDS
 from stowplan.plugins.cel_rule.functions import FUNCTIONS
 from stowplan.plugins.cel_rule.types import DOMAIN, node_type, object_type, pod_type
 from stowplan.policy.schema_texts import FIELDS
+from stowplan.profile import Rollout
 from stowplan.profile.decode import fields_of
 from stowplan.profile.rules import MODES, NORMALIZE, ON_ERROR, Rule
 
@@ -30,6 +31,7 @@ def rows(header):
     ("header", "words"),
     [
         ("field", fields_of(Rule)),
+        ("field of `rollout`", fields_of(Rollout)),
         ("top-level key", fields_of(stowtest.Suite)),
         ("key of a test", fields_of(stowtest.Test)),
         ("key of `expect`", fields_of(stowtest.Expectation)),
@@ -47,6 +49,12 @@ def test_the_page_has_every_word_and_no_other(header, words):
 def test_the_page_says_of_rules_what_the_schemas_say():
     for name, text in rows("field").items():
         described = FIELDS[f"Rule.{name}"]
+        assert text.startswith(described if isinstance(described, str) else described[0])
+
+
+def test_the_page_says_of_a_rollout_what_the_schemas_say():
+    for name, text in rows("field of `rollout`").items():
+        described = FIELDS[f"Rollout.{name}"]
         assert text.startswith(described if isinstance(described, str) else described[0])
 
 

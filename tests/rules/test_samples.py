@@ -13,7 +13,7 @@ POLICIES = sorted(path for path in PROFILES.glob("*.yaml") if not path.name.ends
 
 
 def test_there_are_samples():
-    assert len(POLICIES) == 9
+    assert len(POLICIES) == 10
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)

@@ -101,7 +101,7 @@ def test_a_new_list_that_is_not_compared_with_what_was_known(found, monkeypatch)
 
     monkeypatch.setattr(reflector.Reflector, "_replace", replace_)
     steps = [Step(float(at), "disturb", {"how": "gone"}) for at in range(10, 60, 5)]
-    assert "knows otherwise" in found(steps=steps)
+    assert "after quiet time" in found(steps=steps)
 
 
 def test_a_watch_whose_silence_is_not_noticed(found, monkeypatch):
@@ -112,7 +112,7 @@ def test_a_watch_whose_silence_is_not_noticed(found, monkeypatch):
 def test_a_watch_that_takes_no_notice_of_410(found, monkeypatch):
     monkeypatch.setattr(reflector, "GONE", 499)
     monkeypatch.setattr(reflector, "GIVE_UP", 10**9)
-    assert "knows otherwise" in found()
+    assert "after quiet time" in found()
 
 
 def test_a_lease_that_ignores_its_deadline(found, monkeypatch):

@@ -219,7 +219,8 @@ def test_a_recreated_pod_is_not_bound_by_the_decision_for_the_old_one():
         assert stage.said("binding: 409")
         assert stage.node_of("web-0") == "n1"  # which has room for what the new one asks for
         assert stage.events("web-0") == ["Scheduled"]
-        uids = {event["regarding"]["uid"] for event in stage.storage.objects[EVENTS].values()}
+        about = [event["regarding"] for event in stage.storage.objects[EVENTS].values()]
+        uids = {each["uid"] for each in about if each["kind"] == "Pod"}
         assert uids == {stage.pod("web-0")["metadata"]["uid"]}
 
 

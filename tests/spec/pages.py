@@ -191,8 +191,15 @@ def differences(scene: Scene) -> Iterator[str]:
         yield "no difference"
 
 
+def deciders(scene: Scene) -> Iterator[str]:
+    """The profile that decides for each pending pod."""
+    for found in explain(load_policy(scene.profile), load_cluster(scene.objects)).to_json()["pods"]:
+        yield f"{short(found['pod'])} {found['profile']}"
+
+
 ANSWERS: dict[str, Callable[..., Iterator[str]]] = {
     "simulate": placements,
+    "profiles": deciders,
     "explain": verdict,
     "reasons": first_refusals,
     "all-reasons": all_refusals,

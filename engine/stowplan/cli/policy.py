@@ -61,7 +61,13 @@ def _asked(reference: Reference, kubeconfig: str | None, context: str | None, wo
 
 @click.group("policy")
 def command() -> None:
-    """The policy of a running scheduler: what is in force, what was before, and the way back."""
+    """The policy of a running scheduler: what is in force, what was before, and the way back.
+
+    \b
+      stowplan policy status
+      stowplan policy history --policy-configmap stowplan-system/stowplan-policy
+      stowplan policy rollback --to 7
+    """  # noqa: D301 - click's mark for a paragraph that keeps its lines
 
 
 @command.command("status")

@@ -10,7 +10,9 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stowplan.edge.live import Options
     from stowplan.edge.policies.configmap import Reference
+    from stowplan.edge.policies.following import Following
     from stowplan.policy.compile import Policy
 
 PORT = 10259
@@ -137,14 +139,21 @@ def command(policy: str | None, configmap: Reference | None, verbosity: int, log
     overrides = {name: value for name, value in given.items() if value is not None}
     compiled = None if configmap is not None else _first(policy, overrides, flags["last_good"])
     set_up(log_format, verbosity)
-    from stowplan.edge.live import Options, run
+    from stowplan.edge.live import run
     from stowplan.edge.policies.files import followable
     from stowplan.edge.policies.following import Following
 
     file = policy if policy is not None and followable(policy) else ""
     following = Following(file, configmap, flags["last_good"] or "", overrides) if file or configmap is not None else None
-    options = Options(
-        policy or "",
+    return run(compiled, _options(policy or "", following, flags))
+
+
+def _options(source: str, following: Following | None, flags: dict[str, Any]) -> Options:
+    """What the command line says, as the scheduler takes it."""
+    from stowplan.edge.live import Options
+
+    return Options(
+        source,
         flags["kubeconfig"],
         flags["context"],
         flags["master"],
@@ -157,7 +166,6 @@ def command(policy: str | None, configmap: Reference | None, verbosity: int, log
         flags["report"] or "",
         flags["decisions"] or "",
     )
-    return run(compiled, options)
 
 
 def _first(policy: str | None, overrides: dict[str, Any], last_good: str | None) -> Policy | None:

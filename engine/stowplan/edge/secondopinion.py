@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from stowplan.cel import CelError
-from stowplan.cel.meter import together
+from stowplan.cel.meter import ExhaustedError, together
 from stowplan.cel.values import Duration, Optional, Timestamp, UInt, from_key
 from stowplan.objects import Pod
 from stowplan.policy.tryout import Tried, Tryout
@@ -41,8 +41,14 @@ def second_opinion(found: Tryout, store: Store, pod: Pod) -> Iterator[Tried]:
         program = CelError(f"cel-python cannot read the expression: {error}")
     total = together(len(store.nodes))
     for node, bindings, meter in found.places(store, pod, total):
-        yield Tried(node, program if isinstance(program, CelError) else _evaluated(celpy, program, found, bindings), 0)
-        total.settle(meter)
+        if isinstance(program, CelError):
+            yield Tried(node, program, 0)
+            continue
+        yield Tried(node, _evaluated(celpy, program, found, bindings), 0)
+        try:
+            total.settle(meter)
+        except ExhaustedError as exhausted:  # by the variables of the profile: the other nodes are not asked about
+            program = exhausted.error
 
 
 def _evaluated(celpy: Any, program: Any, found: Tryout, bindings: Mapping[str, Any]) -> Any:

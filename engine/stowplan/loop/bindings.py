@@ -41,7 +41,15 @@ def depart(ledger: Ledger, entry: Waiting, node: str, facts: Iterable[OtherFact]
 def prepared(ledger: Ledger, answer: Prepared, now: float) -> list[Effect]:
     """Everything is written that must stand before the binding."""
     flight = ledger.flights.by_uid.get(answer.uid)
-    return [] if flight is None or flight.stage is not Stage.PREPARING else _proceed(ledger, flight, now)
+    return [] if flight is None or flight.stage is not Stage.PREPARING else _onward(ledger, flight, now)
+
+
+def _onward(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
+    """Go on, unless a selected node has been shown and taken back, be it while others were still being written."""
+    written = {fact.key for fact in flight.facts if isinstance(fact, PersistentVolumeClaim)}
+    missing = (claim for claim in unbound(ledger.store, flight.pod) if claim.key in written)
+    refused = next((claim for claim in missing if claim.selected_node is None and not claim.volume), None)
+    return _proceed(ledger, flight, now) if refused is None else _unprovided(ledger, flight, refused.name, now)
 
 
 def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
@@ -68,10 +76,7 @@ def volumes_changed(ledger: Ledger, kind: type, key: str, now: float) -> list[Ef
     """A volume or claim has changed: flights that wait for it go on, or fail where nothing will be provisioned."""
     effects: list[Effect] = []
     for flight in ledger.flights.awaiting(kind, key):
-        written = {fact.key for fact in flight.facts if isinstance(fact, PersistentVolumeClaim)}
-        missing = (claim for claim in unbound(ledger.store, flight.pod) if claim.key in written)
-        refused = next((claim for claim in missing if claim.selected_node is None and not claim.volume), None)
-        effects += _proceed(ledger, flight, now) if refused is None else _unprovided(ledger, flight, refused.name, now)
+        effects += _onward(ledger, flight, now)
     return effects
 
 

@@ -197,10 +197,14 @@ def _change_policy(ledger: Ledger, change: PolicyChanged, now: float) -> None:
     ledger.generation, ledger.digest = change.generation, change.digest
     ledger.enforce(change.policy)
     for entry in list(ledger.queue.pods.values()):
-        if not ledger.serves(entry.pod) and entry.place is not Place.OUT:
+        if entry.place is Place.OUT:
+            continue
+        if not ledger.serves(entry.pod):
             ledger.drop(entry.pod.key)
-        elif entry.place is not Place.OUT:
-            ledger.admit(entry, now, "PolicyChanged")
+        elif entry.busy:
+            ledger.requeue.enter(entry, ledger.chooser.likeness(entry.pod))
+        else:
+            ledger.queue.activate(entry, now, "PolicyChanged")  # what gates it is found when it is tried
     for pod in ledger.store.pending.values():
         if ledger.serves(pod) and not pod.terminating and pod.key not in ledger.queue.pods:
-            ledger.admit(ledger.queue.add(pod, now), now, "PolicyChanged")
+            ledger.queue.activate(ledger.queue.add(pod, now), now, "PolicyChanged")

@@ -3,7 +3,7 @@
 scores  a node by how much the pod improves the balance between its resources; 75 is no change
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
-from stowplan.state import ALLOCATABLE, REQUESTED, Cluster, Feasible, Numbers, OddShares, Shares, shares
+from stowplan.state import ALLOCATABLE, REQUESTED, Asked, Cluster, Feasible, Numbers, OddShares, Shares, scored, shares
 from stowplan.state.devices import DEVICES, device_stamp
 
 # NumPy takes an array of no dimensions for a constant a third of a microsecond faster than a number
@@ -29,15 +29,19 @@ class Ask:
     resources: tuple[ResourceWeight, ...]
     devices: int
     """stamp of the devices that are counted, 0 if none are"""
+    scored: Asked = field(compare=False)
+    """the requests, ready for arithmetic"""
 
 
 def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) -> Ask | None:
     wanted = Amounts.of({r.name: pod.requested.get(r.name) for r in args.resources})
-    return Ask(wanted, args.resources, device_stamp(wanted, wanted, cluster)) if any(wanted.values()) else None
+    if not any(wanted.values()):
+        return None
+    return Ask(wanted, args.resources, device_stamp(wanted, wanted, cluster), scored(args.resources, wanted))
 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
-    found = shares(ask.resources, ask.requests, cluster, nonzero=False, counted=selects if ask.devices else None)
+    found = shares(ask.scored, cluster, nonzero=False, counted=selects if ask.devices else None)
     deviation = spread(filled(found)) if isinstance(found, Shares) else odd_deviation(found)
     # 100 less the deviation in hundredths, truncated, for the node without the pod and with it
     np.subtract(ONE, deviation, out=deviation)

@@ -5,7 +5,7 @@ scores   a node by how full it would be: LeastAllocated, MostAllocated or Reques
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -19,12 +19,14 @@ from stowplan.state import (
     NONZERO_REQUESTED,
     PODS,
     REQUESTED,
+    Asked,
     Cluster,
     Feasible,
     Mask,
     Numbers,
     OddShares,
     broken_linear,
+    scored,
     shares,
 )
 from stowplan.state.amounts import PLAIN, Floats
@@ -32,40 +34,6 @@ from stowplan.state.devices import DEVICES, device_stamp
 
 ONE_POD = ("pods",)
 TOO_MANY_PODS = Reason("Too many pods")
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What the pod requests, by the rules of filtering and by those of scoring."""
-
-    requests: Amounts
-    """amounts above 0 that are not ignored"""
-    delegated: frozenset[str]
-    """extended resources that a DeviceClass serves: where a node lists none, DynamicResources decides"""
-    score_requests: Amounts
-    strategy: ScoringStrategy
-    devices: int
-    """stamp of the devices that scores count, 0 if they count none"""
-
-
-def asks(pod: Pod, args: NodeResourcesFitArgs, cluster: Cluster) -> Ask:
-    checked = {name: amount for name, amount in pod.spec.requests.items() if amount > 0 and not ignored(name, args)}
-    delegated = frozenset(name for name in checked if is_dra_extended(name) and name in device_backed(cluster))
-    scored = pod.spec.score_requests
-    stamp = device_stamp((resource.name for resource in args.scoring_strategy.resources), scored, cluster)
-    return Ask(Amounts.of(checked), delegated, scored, args.scoring_strategy, stamp)
-
-
-def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
-    """Whether filtering leaves an extended resource to others."""
-    if not is_extended(name):
-        return False
-    return name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
-
-
-def device_backed(cluster: Cluster) -> Collection[str]:
-    """Extended resource names that some DeviceClass offers, explicitly or by its own name."""
-    return extended_classes(cluster.facts(DeviceClass)).keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +48,44 @@ class Checked:
     """the amounts in float64"""
     plain: bool
     """whether these are exact"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the pod requests, by the rules of filtering and by those of scoring."""
+
+    requests: Amounts
+    """amounts above 0 that are not ignored"""
+    delegated: frozenset[str]
+    """extended resources that a DeviceClass serves: where a node lists none, DynamicResources decides"""
+    score_requests: Amounts
+    strategy: ScoringStrategy
+    devices: int
+    """stamp of the devices that scores count, 0 if they count none"""
+    checked: Checked = field(compare=False)
+    scored: Asked = field(compare=False)
+    """the requests, ready for arithmetic"""
+
+
+def asks(pod: Pod, args: NodeResourcesFitArgs, cluster: Cluster) -> Ask:
+    requested = {name: amount for name, amount in pod.spec.requests.items() if amount > 0 and not ignored(name, args)}
+    delegated = frozenset(name for name in requested if is_dra_extended(name) and name in device_backed(cluster))
+    wanted, resources = pod.spec.score_requests, args.scoring_strategy.resources
+    stamp = device_stamp((resource.name for resource in resources), wanted, cluster)
+    requests = Amounts.of(requested)
+    return Ask(requests, delegated, wanted, args.scoring_strategy, stamp, checked(requests), scored(resources, wanted))
+
+
+def ignored(name: str, args: NodeResourcesFitArgs) -> bool:
+    """Whether filtering leaves an extended resource to others."""
+    if not is_extended(name):
+        return False
+    return name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
+
+
+def device_backed(cluster: Cluster) -> Collection[str]:
+    """Extended resource names that some DeviceClass offers, explicitly or by its own name."""
+    return extended_classes(cluster.facts(DeviceClass)).keys()
 
 
 @lru_cache(maxsize=4096)
@@ -97,7 +103,7 @@ def insufficient(name: str) -> Reason:
 
 
 def rejects(ask: Ask, cluster: Cluster) -> Rejections:
-    allocatable, requested, wanted = cluster[ALLOCATABLE], cluster[REQUESTED], checked(ask.requests)
+    allocatable, requested, wanted = cluster[ALLOCATABLE], cluster[REQUESTED], ask.checked
     names, pods = wanted.names, cluster[PODS]
     counted = pods.plain(ONE_POD) and allocatable.plain(ONE_POD)  # a store that has never seen a running pod counts none
     if wanted.plain and counted and allocatable.plain(names) and requested.plain(names):
@@ -125,7 +131,7 @@ def final(ask: Ask, cluster: Cluster) -> Mask:
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     strategy = ask.strategy
-    found = shares(strategy.resources, ask.score_requests, cluster, nonzero=True, counted=selects if ask.devices else None)
+    found = shares(ask.scored, cluster, nonzero=True, counted=selects if ask.devices else None)
     if strategy.type == "RequestedToCapacityRatio":
         return ratio(found.odd(), strategy.requested_to_capacity_ratio or ())
     least = strategy.type == "LeastAllocated"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,7 +216,7 @@ def scores(ask: Ask, cluster: Cluster, feasible: Feasible) -> Numbers | None:
     for (constraint, count), domain in zip(counted, domains, strict=True):
         hostname = constraint.key == HOSTNAME
         size = feasible.number(ignored) if hostname else domain.distinct(feasible, ignored)
-        part = (count.here() if hostname else domain.at) * np.log(np.array(size + 2.0))
+        part = (count.here() if hostname else domain.at) * weight_of(size)
         part += np.array(constraint.max_skew - 1.0)
         if not domain.complete:
             part[~domain.known] = 0.0
@@ -225,6 +226,13 @@ def scores(ask: Ask, cluster: Cluster, feasible: Feasible) -> Numbers | None:
     found = total.astype(np.int64)  # truncates
     if ignored is not None:
         found[ignored] = IGNORED
+    return found
+
+
+@lru_cache(maxsize=4096)
+def weight_of(size: int) -> NDArray[np.float64]:
+    """What a pod counts for where there are so many domains, a number (upstream: topologyNormalizingWeight)."""
+    found: NDArray[np.float64] = np.array(np.log(np.float64(size + 2)))
     return found
 
 

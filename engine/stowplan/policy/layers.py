@@ -138,7 +138,12 @@ class Layer:
     @property
     def nbytes(self) -> int:
         """Memory of the arrays."""
-        return sum(raw.nbytes for raw in self.raws)
+        return sum(raw.nbytes for raw in self.raws if raw.strides != (0,))
+
+
+def _without_memory(array: Numbers) -> Numbers:
+    """The array; where all numbers are the same, one that takes no memory."""
+    return np.broadcast_to(array[:1].copy(), array.shape) if len(array) and (array == array[0]).all() else array
 
 
 @lru_cache(maxsize=256)
@@ -174,6 +179,7 @@ class Fixed(Layer):
             self.constant = int(base[0])
         else:
             self.base = base
+        self.raws = [_without_memory(raw) for raw in self.raws]
 
     @property
     def nbytes(self) -> int:
@@ -231,7 +237,8 @@ class Local(Layer):
             self._all_pass = False
             self.total[rows] = np.where(rejected, REJECTED, self.total[rows])
             self.passed[rows] = ~rejected
-        self._write_raws(cluster, rows)
+        if self.raws:
+            self._write_raws(cluster, rows)
 
     def _note(self, rows: Rows, before: Mask | None) -> None:
         """Write down which rows passed before (None: all) and do not now, or the other way round."""

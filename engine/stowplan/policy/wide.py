@@ -36,6 +36,8 @@ class Answer:
     watch: Watch
     values: Numbers | None = None
     """weighted; None where it skips"""
+    even: bool = False
+    """whether its raw values are the same for all groups: which of them are feasible then makes no difference"""
 
 
 class Wide:
@@ -74,10 +76,10 @@ class Wide:
         return len(before) != len(self.scores) or bool(np.count_nonzero(before != self.scores))
 
     def _evaluate(self, *, fresh: bool) -> None:
-        fresh = self._judge_all(fresh=fresh) or fresh
+        different = self._judge_all(fresh=fresh)
         total = np.zeros(len(self._groups), dtype=np.int64)
         for answer in self._answers:
-            if fresh or answer.watch.stale():
+            if fresh or (different and not answer.even) or answer.watch.stale():
                 self._answer(answer)
             if answer.values is not None:
                 total += answer.values
@@ -118,5 +120,9 @@ class Wide:
     def _answer(self, answer: Answer) -> None:
         score, cluster = answer.score, self._view(answer.watch)
         feasible = Feasible(self._groups.weights * self.accepted, answer.watch)
-        raw = score.raw(cluster, feasible) if answer.component is None else self._groups.values(answer.component)
+        if answer.component is None:
+            raw = score.raw(cluster, feasible)
+        else:
+            raw = self._groups.values(answer.component)
+            answer.even = not np.count_nonzero(raw != raw[:1]) and bool(np.count_nonzero(self.accepted))
         answer.values = None if raw is None else score.factor * normalise(score.plugin, score.ask, raw, feasible)

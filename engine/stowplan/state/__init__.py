@@ -1,6 +1,6 @@
 """The cluster as self-maintaining columns."""
 
-from stowplan.state.allocation import OddShares, Shares, quotient, shares
+from stowplan.state.allocation import Asked, OddShares, Shares, quotient, scored, shares
 from stowplan.state.amounts import Amount
 from stowplan.state.areas import Area, Areas
 from stowplan.state.binding import Bound, Delayed, Plan, plan, used_by_class
@@ -75,6 +75,7 @@ __all__ = [
     "Amount",
     "Area",
     "Areas",
+    "Asked",
     "Bound",
     "CSIVolumes",
     "Census",
@@ -120,6 +121,7 @@ __all__ = [
     "plan",
     "quotient",
     "raw_field",
+    "scored",
     "selected",
     "shares",
     "started",

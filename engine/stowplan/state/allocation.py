@@ -135,7 +135,7 @@ class OddShares:
 
 
 @lru_cache(maxsize=4096)
-def _asked(resources: tuple[Weighted, ...], pod: Amounts) -> Asked:
+def scored(resources: tuple[Weighted, ...], pod: Amounts) -> Asked:
     """What is scored: extended resources only if the pod asks for them."""
     chosen = [
         r for r in resources if (pod.get(r.name) if is_scalar(r.name) else r.name in NONZERO or r.name == "ephemeral-storage")
@@ -153,15 +153,12 @@ def _same_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def shares(
-    resources: tuple[Weighted, ...], pod: Amounts, cluster: Cluster, *, nonzero: bool, counted: DeviceTest | None = None
-) -> Shares | OddShares:
+def shares(asked: Asked, cluster: Cluster, *, nonzero: bool, counted: DeviceTest | None = None) -> Shares | OddShares:
     """What nodes have and have given out of the resources that count (resourceAllocationScorer).
 
     `nonzero` counts cpu and memory of running pods with the defaults for silent containers. `counted` tells which devices
     stand for an extended resource on nodes that list none of it; None where none do.
     """
-    asked = _asked(resources, pod)
     names, have = asked.names, cluster[ALLOCATABLE]
     if counted is None and asked.small and have.plain(names):
         given_out = cluster[NONZERO_REQUESTED] if nonzero else cluster[REQUESTED]

@@ -51,8 +51,8 @@ class Amount:
 
     def floats(self, names: tuple[str, ...]) -> Floats:
         """The matrix in float64, exact where it is `plain`; not to be written to."""
-        places = self._storage.places(names)
-        if self._derive is not None or places is None:
+        places = self._storage.found.get(names)
+        if places is None or self._derive is not None:
             return self.matrix(names).astype(np.float64)
         found = self._floats
         if found is None:
@@ -122,7 +122,8 @@ class AmountBase(Storage[Amount]):
         self.matrix: Numbers = np.zeros((len(RESERVED), store.capacity), dtype=np.int64)
         self.floats: Floats = np.zeros((len(RESERVED), store.capacity))
         """the matrix in float64"""
-        self._places: dict[tuple[str, ...], slice | Rows | None] = {}
+        self.found: dict[tuple[str, ...], slice | Rows | None] = {}
+        """answers of `places` so far"""
 
     def row_for(self, resource: str) -> int:
         """Place of a resource in the matrix, given out on first sight."""
@@ -132,14 +133,15 @@ class AmountBase(Storage[Amount]):
             if place == len(self.matrix):
                 self.matrix = np.vstack([self.matrix, np.zeros((1, self.matrix.shape[1]), dtype=np.int64)])
                 self.floats = np.vstack([self.floats, np.zeros((1, self.floats.shape[1]))])
-            self._places.clear()
+            self.found.clear()
         return place
 
     def places(self, names: tuple[str, ...]) -> slice | Rows | None:
         """Where in the matrix several resources stand; None where one of them is not known."""
-        if names not in self._places:
-            self._places[names] = self._find(names)
-        return self._places[names]
+        found = self.found.get(names)
+        if found is None:
+            found = self.found[names] = self._find(names)
+        return found
 
     def _find(self, names: tuple[str, ...]) -> slice | Rows | None:
         if not all(name in self.index for name in names):

@@ -33,7 +33,8 @@ class Feasible:
 
     def number(self, ignored: Mask | None = None) -> int:
         """Number of feasible nodes but for those of some asked rows."""
-        return int((self.counted() if ignored is None else self.counted()[~ignored]).sum())
+        weights = self.counted()
+        return int(np.add.reduce(weights if ignored is None else weights[~ignored]))
 
     def highest(self, raw: Numbers, initial: int | None = None) -> int:
         """Largest raw score on feasible rows; `initial` joins the comparison, as upstream's loops do."""

@@ -97,6 +97,56 @@ def test_hasty_elections_of_a_file_are_refused_too(started):
     assert (answer.code, policy) == (2, None)
 
 
+def test_the_policy_is_followed(started, tmp_path):
+    _, _, options, _ = started("--leader-elect-resource-name", "mine", "--decisions", "d.jsonl", "--last-good", "kept.yaml")
+    following = options.following
+    assert (following.file, following.configmap) == (str(tmp_path / "scheduler.yaml"), None)
+    assert (following.last_good, following.instead) == ("kept.yaml", {"resource_name": "mine"})
+    assert (options.decisions, options.shadow, options.report) == ("d.jsonl", False, "")
+
+
+def test_a_configmap_is_followed(stowplan, monkeypatch):
+    found = []
+    monkeypatch.setattr("stowplan.edge.logs.set_up", lambda *_: None)
+    monkeypatch.setattr(live, "run", lambda policy, options: found.append((policy, options)) or 0)
+    assert stowplan("run", "--policy-configmap", "a/b/c", "--shadow", "--report", "r.json").code == 0
+    ((policy, options),) = found
+    assert policy is None
+    reference = options.following.configmap
+    assert (reference.namespace, reference.name, reference.key) == ("a", "b", "c")
+    assert (options.shadow, options.report) == (True, "r.json")
+
+
+def test_the_defaults_are_nothing_to_follow(stowplan, monkeypatch):
+    found = []
+    monkeypatch.setattr(live, "run", lambda policy, options: found.append((policy, options)) or 0)
+    monkeypatch.setattr("stowplan.edge.logs.set_up", lambda *_: None)
+    assert stowplan("run").code == 0
+    assert found[0][1].following is None
+
+
+def test_a_bad_file_is_refused_unless_there_is_a_last_good_one(stowplan, monkeypatch, tmp_path):
+    found, path = [], tmp_path / "bad.yaml"
+    path.write_text("profiles: [")
+    monkeypatch.setattr(live, "run", lambda policy, options: found.append((policy, options)) or 0)
+    monkeypatch.setattr("stowplan.edge.logs.set_up", lambda *_: None)
+    assert stowplan("run", "--policy", path).code == 3
+    assert stowplan("run", "--policy", path, "--last-good", tmp_path / "kept").code == 0
+    assert found[0][0] is None
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--policy", "a", "--policy-configmap", "a/b"],
+        ["--policy-configmap", "a"],
+        ["--report", "r.json"],
+    ],
+)
+def test_flags_that_do_not_go_together(stowplan, flags):
+    assert stowplan("run", *flags).code == 2
+
+
 def test_plugins_of_other_projects_are_refused(started):
     plugins = {"filter": {"enabled": [{"name": "Coscheduling"}]}}
     answer, policy, _, _ = started(profiles=[{"schedulerName": "a", "plugins": plugins}])

@@ -60,15 +60,15 @@ class PolicyFile:
 
     async def look(self) -> None:
         """See whether the file has changed."""
-        now = signature(self.path)
+        now = await asyncio.to_thread(signature, self.path)  # a file system that hangs holds up nobody else
         if now is None:
             self._seen = None
             self.keeper.lost(f"{self.path} is not there")
         elif now != self._seen or self.keeper.trouble:
             self._seen = now
-            await self.keeper.offer(read(self.path), self._again)
+            await self.keeper.offer(await asyncio.to_thread(read, self.path), self._again)
 
     async def _again(self) -> Offer:
         await asyncio.sleep(MOMENT)
-        self._seen = signature(self.path)
-        return read(self.path)
+        self._seen = await asyncio.to_thread(signature, self.path)
+        return await asyncio.to_thread(read, self.path)

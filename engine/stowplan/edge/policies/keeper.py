@@ -176,7 +176,9 @@ class Keeper:
     async def _examined(self, offer: Offer) -> Checked | PolicyError:
         running = None if self.in_force is None else self.in_force.policy.configuration
         try:
-            return await self.beside(lambda: self.examiner.examine(offer, running))
+            found = await self.beside(lambda: self.examiner.examine(offer, running))
+            # meanwhile the last good policy may have come into force, which this one has to go with
+            return found if running is not None or self.in_force is None else await self._examined(offer)
         except PolicyError as error:
             return error
         except Exception as error:  # noqa: BLE001 - a text must not be able to stop the scheduler

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import os
 
 from stowplan.edge.policies.files import PolicyFile, followable
-from unit.edge.kube.rig import run
 from unit.edge.policies.offering import BAD, LABELLED, NEVER, document, keeper
 
 
@@ -18,7 +18,7 @@ def looks(path, *edits):
             edit()
             await follower.look()
 
-    run(following)
+    asyncio.run(following())
     return told, kept
 
 
@@ -75,8 +75,6 @@ def test_half_a_file_is_read_again_after_a_moment(tmp_path):
     kept, told = keeper(document())
 
     async def following():
-        import asyncio  # noqa: PLC0415 - this test alone waits
-
         follower = PolicyFile(str(path), kept)
         path.write_text(document(NEVER)[:-8])
         look = asyncio.create_task(follower.look())
@@ -84,7 +82,7 @@ def test_half_a_file_is_read_again_after_a_moment(tmp_path):
         path.write_text(document(NEVER))
         await look
 
-    run(following)
+    asyncio.run(following())
     assert (told.generations, told.refusals) == ([0, 1], [])
 
 

@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from stowplan.edge.policies.examine import Examiner, Offer
+from stowplan.edge.policies.telling import ComparisonGauges
 from stowplan.edge.serve.configz import policy_hash
-from stowplan.loop.events import PolicyChanged
+from stowplan.loop.effects import Bind
+from stowplan.loop.events import Cycle, Failure, NotBound, PolicyChanged
 from stowplan.text import Code, Diagnostic, Severity, Source
 from unit.edge.policies.offering import BAD, HEAD, LABELLED, NEVER, document, keeper, offer
 from unit.loop.driving import Scene
@@ -178,3 +180,29 @@ def test_profiles_that_come_and_go():
     asyncio.run(kept.offer(offer(f"{HEAD}profiles:\n- schedulerName: default-scheduler\n- schedulerName: other\n")))
     scene.run()
     assert scene.where() == {"a": "n1"}
+
+
+def test_a_profile_that_goes_while_a_pod_of_it_is_being_bound():
+    scene = Scene(answers=False).start(CLUSTER)
+    kept, _ = keeper(document(), scene)
+    scene.show("pod a cpu=1")
+    (bind,) = [each for each in scene.handle(Cycle()) if isinstance(each, Bind)]
+    asyncio.run(kept.offer(offer(document(name="other"))))
+    scene.handle(NotBound(bind.pod.key, bind.pod.uid, Failure.REFUSED, "no"))
+    scene.run(60)
+    assert scene.place("default/a") == "gone"
+    asyncio.run(kept.offer(offer(document())))
+    assert [each.pod.name for each in scene.handle(Cycle()) if isinstance(each, Bind)] == ["a"]
+    assert scene.loop.ledger.records.of("default/a")[-1].generation == 2
+
+
+def test_rules_in_audit_are_counted():
+    scene = Scene().start(CLUSTER)
+    kept, _ = keeper(document(), scene)
+    audit = f"{HEAD}profiles:\n- rules:\n  - {{name: r, mode: Audit, filter: '{NEVER}', message: none of these}}\n"
+    asyncio.run(kept.offer(offer(audit)))
+    scene.show("pod a cpu=1")
+    scene.run()
+    (family,) = [each for each in ComparisonGauges(scene.loop.ledger).collect() if each.name == "stowplan_audit_objections"]
+    assert [(sample.labels, sample.value) for sample in family.samples] == [({"rule": "r"}, 1)]
+    assert scene.where()["a"] in ("n1", "n2")
