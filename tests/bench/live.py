@@ -1,8 +1,8 @@
 """`make bench-live`: stowplan and kube-scheduler on a real API server, the same workloads one after the other in one run.
 
-Both are clients with 5,000 requests a second to spend and their defaults otherwise; who begins alternates from round to round. Prints
-a table of medians, writes build/bench-live.json and the chart engine/docs/bench-live.svg. `--nodes 500 --workloads Basic --rounds 1`
-runs a part, which draws no chart; `--profile FILE` writes stowplan's profile (py-spy, if it is installed).
+Both may send 5,000 requests a second and have their defaults otherwise; who begins alternates from round to round. Prints a table
+of medians, writes build/bench-live.json and the chart engine/docs/bench-live.svg. `--nodes 500 --workloads Basic --rounds 1` runs a
+part, which draws no chart; `--profile FILE` writes stowplan's profile (py-spy, if it is installed).
 """
 
 import argparse
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import yaml
 
-HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import live_chart
 import live_measure as measuring
@@ -34,6 +34,7 @@ from controlplane.objects import namespace
 from controlplane.plane import ControlPlane
 from e2e.running import LEASE, NAMESPACE, Stowplan, deploy, policy
 
+HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 RESULT, CHART = ROOT / "build" / "bench-live.json", ROOT / "engine" / "docs" / "bench-live.svg"
 RATES = {"qps": 5000, "burst": 5000}
@@ -96,7 +97,7 @@ def empty_cluster(client) -> None:
     client.delete_all("events", shapes.NAMESPACE)
 
 
-def once(plane, kubeconfig, name: str, workload, nodes: int, profile=None):
+def once(plane, kubeconfig, name: str, workload, nodes: int, *, profile=None):
     """One scheduler, one workload, one round."""
     empty_cluster(plane.admin)
     plane.admin.create_all(shapes.bound_before(workload, nodes))
@@ -167,7 +168,7 @@ def contest(plane, told, workloads) -> list[dict]:
             for turn in range(told.rounds):
                 for name in names if turn % 2 == 0 else reversed(names):
                     if name == "stowplan" or not workload.get("rules"):
-                        found[name].append(once(plane, kubeconfig, name, workload, nodes, told.profile))
+                        found[name].append(once(plane, kubeconfig, name, workload, nodes, profile=told.profile))
             rows.append(row_of(workload, nodes, found))
             show(rows[-1])
     return rows
@@ -191,7 +192,7 @@ def main() -> int:
             rows = contest(plane, told, chosen)
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(about | {"rows": rows}, indent=2))
-    if chosen == workloads and "500,5000" == told.nodes:
+    if chosen == workloads and told.nodes == "500,5000":
         CHART.write_text(live_chart.draw(about, rows), encoding="utf-8")
     return 0
 

@@ -1,4 +1,4 @@
-"""The chart of the live benchmark: pods a second of both schedulers for each workload, as SVG that reads on light and dark pages."""
+"""The chart of the live benchmark: pods a second of both schedulers by workload, as SVG for light and dark pages."""
 
 from html import escape
 
@@ -21,8 +21,8 @@ def draw(about, rows) -> str:
     most = max(side["podsPerSecond"] for row in shown for side in (row["stowplan"], row["peer"]) if side)
     height = TOP + len(shown) * (2 * BAR + GAP) + 22
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="Pods bound a second, stowplan beside kube-scheduler">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img">',
+        "<title>Pods bound a second, stowplan beside kube-scheduler</title>",
         f"<style>{STYLE}</style>",
         text(16, 26, f"Pods bound a second, {nodes:,} nodes", "title"),
         f'<rect class="ours" x="16" y="42" width="11" height="11"/>{text(32, 52, "stowplan")}',

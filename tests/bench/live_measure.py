@@ -1,8 +1,8 @@
 """One measurement of the live benchmark, the same for every scheduler.
 
 The scheduler runs as a standby, caches filled, while the pods are created: the benchmark holds its lease. Releasing it is the
-starting shot. When a pod was bound is read off the revision that its last write got, compared with etcd's revision over time, so that
-nobody but the scheduler asks anything of the API server meanwhile.
+starting shot. When a pod was bound is read off the revision that its last write got, compared with etcd's revision over time, so
+that nobody but the scheduler asks anything of the API server meanwhile.
 """
 
 import bisect

@@ -47,7 +47,7 @@ def policy(*profiles, elect: bool = False, **members):
 class Stowplan:
     """A `stowplan run`; `told` is its policy, None for the one in deploy/, or a list of flags that say where it is."""
 
-    def __init__(self, plane: ControlPlane, kubeconfig: Path, told=None, name: str = "stowplan", flags=(), program=PROGRAM):
+    def __init__(self, plane: ControlPlane, kubeconfig: Path, told=None, name: str = "stowplan", *, flags=(), program=PROGRAM):
         file = DEPLOY / "policy.yaml"
         if isinstance(told, dict):
             file = plane.folder / f"{name}.policy.json"

@@ -2,8 +2,8 @@
 
     python synthetic.py PORT NODES PODS
 
-Speaks plain HTTP. Pods are bound evenly; `POST /play?rate=R` begins R watch events a second: statuses of pods and nodes change, pods
-go and come, and every twentieth new pod waits for `stowplan` to bind it. `GET /state` counts what has happened.
+Speaks plain HTTP. Pods are bound evenly; `POST /play?rate=R` begins R watch events a second: statuses of pods and nodes change,
+pods go and come, and every twentieth new pod waits for `stowplan` to bind it. `GET /state` counts what has happened.
 """
 
 import asyncio
@@ -17,7 +17,10 @@ from aiohttp import web
 
 PAGE_KINDS = {"pods": ("v1", "PodList"), "nodes": ("v1", "NodeList")}
 PART = "".join(f',"f:field-{at}":{{".":{{}},"f:value":{{}},"k:{{\\"name\\":\\"x{at}\\"}}":{{}}}}' for at in range(12))
-FIELDS = f'[{{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{{"f:status":{{}}{PART}}}}}]'
+FIELDS = (
+    '[{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1",'
+    f'"fieldsV1":{{"f:status":{{}}{PART}}}}}]'
+)
 ENV = ",".join(f'{{"name":"VARIABLE_{at}","value":"some value of variable {at}"}}' for at in range(12))
 
 
@@ -50,7 +53,8 @@ def node_text(number: int, version: int) -> str:
     )
     return (
         f'{{"metadata":{{"name":"node-{number:05}","uid":"node-{number:05}","resourceVersion":"{version}",'
-        f'"labels":{{"kubernetes.io/hostname":"node-{number:05}","topology.kubernetes.io/zone":"zone-{number % 3}"}},"managedFields":{FIELDS}}},"spec":{{}},'
+        f'"labels":{{"kubernetes.io/hostname":"node-{number:05}","topology.kubernetes.io/zone":"zone-{number % 3}"}},'
+        f'"managedFields":{FIELDS}}},"spec":{{}},'
         f'"status":{{"capacity":{room},"allocatable":{room},"images":[{images}],"conditions":[{{"type":"Ready","status":"True",'
         f'"lastHeartbeatTime":"2026-01-01T00:{version // 60 % 60:02}:{version % 60:02}Z"}}]}}}}'
     )

@@ -1,7 +1,7 @@
 """kube-scheduler and stowplan at work on one cluster: each pod goes to a node that the other one would have taken too.
 
-Pods are created one after the other, in turn for one scheduler and for the other. Every node chosen is one of the best by stowplan's
-own judgement of the cluster at that moment, offline; a pod that fits nowhere is given to both, and both must say the same.
+Pods are created one after the other, in turn for one scheduler and for the other. Every node chosen is one of the best by
+stowplan's judgement of the cluster at that moment, offline; a pod that fits nowhere is given to both, and both must say the same.
 """
 
 import copy
@@ -56,7 +56,7 @@ def about(events, name, suffix):
 
 
 def test_both_place_pods_alike(cluster, run):
-    client, rng = cluster.admin, random.Random(SEED)
+    client, rng = cluster.admin, random.Random(SEED)  # noqa: S311 -- the same for a seed
     client.create_all([*mixed_nodes(60, rng), *services()])
     run(policy())
     start_scheduler(cluster)

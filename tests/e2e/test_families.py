@@ -1,4 +1,4 @@
-"""Every family of plugins once, under stowplan and under kube-scheduler: the same nodes, conditions and Events, letter for letter."""
+"""Every family of plugins once, under stowplan and under kube-scheduler: the same nodes, conditions and Events, to the letter."""
 
 from pathlib import Path
 

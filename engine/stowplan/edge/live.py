@@ -46,6 +46,7 @@ from stowplan.edge.serve.shadow import shadow
 from stowplan.edge.tracing import Traces, tracing
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.loop import Loop
+from stowplan.plugins.arguments import DynamicResourcesArgs
 from stowplan.policy.compile import Policy
 from stowplan.profile import Configuration
 from stowplan.text import Code, Severity, Source, render
@@ -151,7 +152,7 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
     telling = Telling(loop.ledger, configuration, parts.clock, traces)
     relay.target = telling.reporter
     transport = Counted(parts.reach.transport, telling.metrics)
-    settings = _settings(configuration, parts.reach, alone=options.shadow)
+    settings = _settings(loop.ledger.policy, parts.reach, alone=options.shadow)
     drive = Drive(loop, transport, parts.clock, settings, telling.reporter)
     keeper.live = Live(loop.ledger.store, drive.tell)
     process = Process(drive, telling.reporter, parts.clock)
@@ -212,13 +213,17 @@ async def _connected(policy: Policy | None, options: Options) -> AsyncIterator[R
         yield Reach(transport, web)
 
 
-def _settings(configuration: Configuration, reach: Reach, *, alone: bool) -> Settings:
+def _settings(policy: Policy, reach: Reach, *, alone: bool) -> Settings:
     """`alone`: there is nothing to compete for."""
+    configuration = policy.configuration
     election = configuration.leader_election
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     seat = Seat(election, identity) if election.leader_elect and not alone else None
     late, limit = configuration.delay_cache_until_active, limit_of(configuration)
-    return Settings(seat, identity, limit=limit, late=late, web=reach.web)
+    first = next(iter(policy.profiles.values()))
+    devices = first.args.get("DynamicResources")
+    patience = devices.binding_timeout.total_seconds() if isinstance(devices, DynamicResourcesArgs) else 600.0
+    return Settings(seat, identity, first.scheduler_name, limit=limit, late=late, patience=patience, web=reach.web)
 
 
 def _limits(configuration: Configuration, options: Options) -> Limits:

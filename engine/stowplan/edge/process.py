@@ -147,7 +147,13 @@ def signals(stop: Callable[[str], None]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
+OFTEN = 1000
+"""New objects between two collections, few: one decision leaves cycles behind that hold arrays over all nodes."""
+
+
 def settle() -> None:
     """What the first lists have left stays: the garbage collector need not look at it ever again."""
     gc.collect()
     gc.freeze()
+    gc.collect()  # counts anew what is old: next to nothing
+    gc.set_threshold(OFTEN)
