@@ -29,7 +29,7 @@ BUILD = ROOT / "build"
 SIZES = (5000, 100_000)
 ORACLE_SIZES = (1000, 5000)
 """numbers of nodes for which kube-scheduler is asked unless all are wanted: larger ones take it minutes"""
-ORACLE_PODS = 200
+ORACLE_PODS = 100
 DEFAULTS = {"apps": 50, "running": 10, "pods": 5000, "oracle": True, "rules": False, "sizes": SIZES}
 MOST_PODS = {20_000: 3000, 100_000: 1000}
 MOST_RUNNING = {20_000: 3, 100_000: 1}

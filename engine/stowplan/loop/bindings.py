@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from stowplan.loop.effects import Bind, Effect, Note, Prepare
 from stowplan.loop.events import Bound, Failure, NotBound, Prepared
@@ -26,7 +25,7 @@ def depart(ledger: Ledger, entry: Waiting, node: str, facts: Iterable[OtherFact]
     """Assume the pod on a node, and start what leads to its binding. Volumes are assumed with it, and undone with it."""
     pod, profile = entry.pod, ledger.policy.serving(entry.pod, ledger.store)
     written = to_write(profile, ledger.store, pod, facts)
-    assumed = replace(pod, node_name=node, nominated_node="", raw=b"")
+    assumed = pod.on(node)
     ledger.store.set_pod(assumed)
     ledger.overlay.decide(pod.uid, written)
     ledger.requeue.note(Change.JOINED)
@@ -56,8 +55,8 @@ def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
     """Bind, once all claims have their volumes."""
     if unbound(ledger.store, flight.pod):
         if flight.stage is not Stage.VOLUMES:
-            flight.stage, flight.limit = Stage.VOLUMES, now + patience(flight.profile)
-            flight.deadline = min(flight.limit, now + UNSEEN_SECONDS)
+            flight.limit = now + patience(flight.profile)
+            ledger.flights.wait(flight, Stage.VOLUMES, min(flight.limit, now + UNSEEN_SECONDS))
         return []
     fault = unusable(ledger.store, flight)
     if fault is not None:
@@ -133,7 +132,7 @@ def not_bound(ledger: Ledger, answer: NotBound, now: float) -> list[Effect]:
     if flight.seen:
         return bound(ledger, Bound(answer.key, answer.uid), now)
     if answer.failure is Failure.UNKNOWN:
-        flight.stage, flight.deadline = Stage.RETRY, now + RETRY_SECONDS
+        ledger.flights.wait(flight, Stage.RETRY, now + RETRY_SECONDS)
         return []
     ledger.abandon(flight)
     if answer.failure is Failure.REFUSED:

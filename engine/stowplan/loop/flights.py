@@ -56,6 +56,8 @@ class Flights:
     """All of them, by uid of the pod."""
 
     by_uid: dict[str, Flight] = field(default_factory=dict)
+    _timed: dict[str, Flight] = field(default_factory=dict)
+    """those that may have to be looked at again; some have gone on since"""
 
     def add(self, flight: Flight) -> None:
         self.by_uid[flight.pod.uid] = flight
@@ -63,18 +65,31 @@ class Flights:
     def of(self, pod: Pod) -> Flight | None:
         return self.by_uid.get(pod.uid)
 
-    def due(self, now: float) -> Iterator[Flight]:
+    def wait(self, flight: Flight, stage: Stage, deadline: float) -> None:
+        """Let a flight wait in this stage until a moment."""
+        flight.stage, flight.deadline = stage, deadline
+        self._timed[flight.pod.uid] = flight
+
+    def _waiting(self) -> list[Flight]:
+        """Those that have a deadline."""
+        if not self._timed:
+            return []
+        for uid, flight in list(self._timed.items()):
+            if self.by_uid.get(uid) is not flight or flight.stage not in (Stage.VOLUMES, Stage.RETRY):
+                del self._timed[uid]
+        return list(self._timed.values())
+
+    def due(self, now: float) -> list[Flight]:
         """Flights whose time is up."""
-        return iter([each for each in self.by_uid.values() if each.stage in (Stage.VOLUMES, Stage.RETRY) and each.deadline <= now])
+        return [each for each in self._waiting() if each.deadline <= now]
 
     def wake_at(self) -> float | None:
         """When the next time is up."""
-        waiting = (each.deadline for each in self.by_uid.values() if each.stage in (Stage.VOLUMES, Stage.RETRY))
-        return min(waiting, default=None)
+        return min((each.deadline for each in self._waiting()), default=None)
 
     def awaiting(self, kind: type, key: str) -> Iterator[Flight]:
         """Flights that wait for this claim, or for a volume, to be bound."""
-        for flight in list(self.by_uid.values()):
+        for flight in self._waiting():
             if flight.stage is Stage.VOLUMES and (kind is PersistentVolume or key in claim_keys(flight.pod)):
                 yield flight
 

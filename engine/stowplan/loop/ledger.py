@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from stowplan.loop.flights import Flight, Flights
 from stowplan.loop.overlay import Overlay
-from stowplan.loop.records import Record, Records, details, reasons
+from stowplan.loop.records import Found, Record, Records, details, reasons
 from stowplan.loop.requeue import Change, Requeue
 from stowplan.loop.rollout import Figures, follow
 from stowplan.loop.shadow import Shadow
@@ -112,24 +114,28 @@ class Ledger:
         if self.figures is not None:
             outcome = replace(outcome, version=self.chooser.version(pod))
         self.outcome = outcome
+        found = Found() if choice is None else self._found(outcome, choice, now)
         record = Record(
             pod.key, pod.uid, now, outcome.profile, self.generation, self.digest, outcome.attempt, outcome.result,
-            outcome.node, outcome.score, outcome.feasible, message=outcome.message,
+            outcome.node, outcome.score, outcome.feasible, outcome.message, *found,
         )  # fmt: skip
-        if choice is not None and outcome.node:
-            detailed = self.records.spare(now)
-            best, refused = details(self.policy, self.store, pod, outcome.node) if detailed else ((), ())
-            tied = 0 if choice.tied is None else int(choice.tied.sum())
-            audit = tuple(self.chooser.objections(pod, self.store.row_of[outcome.node]).items())
-            self.objections.update(rule for rule, _ in audit)
-            record = replace(record, tied=tied, best=best, reasons=refused, audit=audit, detailed=detailed)
-        elif choice is not None:
-            victims = choice.preemption.victims if choice.preemption is not None else ()
-            why = () if choice.refused is None else reasons(choice.refused, self.store)
-            record = replace(record, victims=tuple(victim.key for victim in victims), reasons=why, detailed=True)
         self.records.add(record)
         if self.figures is not None:
             self.figures.attempted(outcome, record)
+
+    def _found(self, outcome: Outcome, choice: Choice, now: float) -> Found:
+        """What an attempt found out, as far as there is time for it."""
+        if not outcome.node:
+            victims = choice.preemption.victims if choice.preemption is not None else ()
+            why = () if choice.refused is None else reasons(choice.refused, self.store)
+            return Found(victims=tuple(victim.key for victim in victims), reasons=why, detailed=True)
+        audit = tuple(self.chooser.objections(outcome.pod, self.store.row_of[outcome.node]).items())
+        self.objections.update(rule for rule, _ in audit)
+        tied = 0 if choice.tied is None else int(np.count_nonzero(choice.tied))
+        if not self.records.spare(now):
+            return Found(tied=tied, audit=audit)
+        best, refused = details(self.policy, self.store, outcome.pod, outcome.node)
+        return Found(tied, best=best, reasons=refused, audit=audit, detailed=True)
 
     # Waiting pods
 

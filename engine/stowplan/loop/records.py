@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,17 @@ class Reason:
     examples: tuple[str, ...]
 
 
+class Found(NamedTuple):
+    """The last members of a record: what was found out beyond the outcome."""
+
+    tied: int = 0
+    victims: tuple[str, ...] = ()
+    best: tuple[Candidate, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    audit: tuple[tuple[str, str], ...] = ()
+    detailed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One decision about one pod. `time` in epoch seconds; `best` starts with the chosen node; `detailed`: scores are there."""
@@ -63,8 +74,8 @@ class Record:
     node: str = ""
     score: float = 0.0
     feasible: int = 0
-    tied: int = 0
     message: str = ""
+    tied: int = 0
     victims: tuple[str, ...] = ()
     best: tuple[Candidate, ...] = ()
     reasons: tuple[Reason, ...] = ()

@@ -178,6 +178,13 @@ class Pod:
                     return f"{self.namespace}/{kind}/{owner.name.removesuffix(suffix)}"
         return f"{self.namespace}/{owner.kind}/{owner.name}"
 
+    def on(self, node: str) -> Pod:
+        """The pod as it will be on a node, without its object. Ten thousand times a second, hence no `replace`."""
+        return Pod(
+            self.namespace, self.name, self.uid, self.labels, self.owner, self.spec, node, "", self.phase, self.terminating,
+            self.created, self.started, self.requested, self.nonzero, self.disruption, self.claim_statuses,
+        )  # fmt: skip
+
     @property
     def finished(self) -> bool:
         """Succeeded or Failed: it occupies nothing any more."""
