@@ -13,6 +13,8 @@ import msgspec
 from controlplane.volumes import BIND_COMPLETED
 from simulation.actors import CLAIMS, NODES, PODS
 from simulation.machine import BASE
+from simulation.policies import CONFIGMAPS
+from simulation.reloads import Reloads
 from simulation.room import excess, on_node
 from simulation.storage import BY_PLURAL
 from simulation.stores import inconsistent
@@ -51,6 +53,7 @@ class Checks:
         self.scheduled: dict[str, float] = {}
         """when a process learned that the pod of a uid is bound, by (process, uid)"""
         self.bindings = 0
+        self.reloads = Reloads(run, self.violated)
         self.requests: Counter[str] = Counter()
         self.every = CHECK_EVERY if run.scenario.seed % CLOSELY else 1
 
@@ -64,6 +67,8 @@ class Checks:
 
     def listed(self, wire, place, request, body) -> None:
         """A page of a list; nothing is known before the last one."""
+        if place.kind is CONFIGMAPS:
+            self.reloads.knows(wire.identity, next(iter(body["items"]), None))
         if place.kind not in (PODS, NODES):
             return
         view = self.views[wire.identity]
@@ -77,6 +82,8 @@ class Checks:
             pages.clear()
 
     def pulled(self, wire, event: str, change) -> None:
+        if change.kind is CONFIGMAPS:
+            self.reloads.knows(wire.identity, change.new)
         if change.kind in (PODS, NODES) and event != "DELETED":
             self._knows(wire.identity, change.kind, change.new)
 
@@ -91,8 +98,9 @@ class Checks:
 
     # What a loop decides
 
-    def handled(self, identity: str, loop, event, effects) -> None:
-        view = self.views[identity]
+    def handled(self, replica, event, effects) -> None:
+        view = self.views[replica.identity]
+        self.reloads.handled(replica, event)
         if isinstance(event, NotBound):
             view.decided.pop(event.uid, None)
         for effect in effects:
@@ -102,7 +110,7 @@ class Checks:
                 self._evicts(effect)
         view.steps += 1
         if view.steps % self.every == 0:
-            self.consistent(identity, loop)
+            self.consistent(replica.identity, replica.loop)
 
     def _goes_on(self, view: View, effect: Bind) -> bool:
         """Is this the second half of a decision whose first half was to prepare?"""

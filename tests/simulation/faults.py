@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 WRITES = ("bind", "status", "evict", "volume", "look", "list", "event")
-CALLS = (*WRITES, "lease", "watch")
-"""what a request is about; `watch` is the opening of one"""
+CALLS = (*WRITES, "record", "lease", "watch")
+"""what a request is about; `watch` is the opening of one, `record` the history of policies"""
 CODES = {"409": 409, "429": 429, "500": 500, "503": 503, "404": 404, "410": 410}
 """answers of a server that did nothing"""
 
@@ -82,6 +82,8 @@ def about(method: str, place) -> str:
         return "event"
     if method == "GET":
         return "look" if place.name else "list"
+    if plural == "configmaps":
+        return "record"
     if place.sub == "binding":
         return "bind"
     if plural == "pods":

@@ -1,7 +1,7 @@
 """What must hold when nothing has happened for a while, and when all schedulers have stopped."""
 
 from simulation.actors import PODS, unbound
-from simulation.replica import policy
+from simulation.policies import compiled
 from simulation.storage import BY_PLURAL
 from simulation.stores import differs, inconsistent, truth
 from stowplan.policy.attempt import attempt
@@ -10,27 +10,29 @@ LEASES, EVENTS = BY_PLURAL["leases"], BY_PLURAL["events"]
 
 
 def leftovers(run) -> list[str]:
-    leader = run.leader
+    alive, leader = [replica for replica in run.replicas if replica.machine is not None], run.leader
+    found = [text for replica in alive for text in run.checks.reloads.leftovers(replica)]
     if leader is None:
-        return ["nobody leads"]
+        return found + ["nobody leads" for replica in alive if replica.drive is not None][:1]
     if len([replica for replica in run.replicas if replica.leads]) > 1:
         return ["two processes lead"]
     store = leader.loop.ledger.store
     flights = leader.loop.ledger.flights.by_uid.values()
     if flights:
         return [f"pod {each.pod.key} is still on its way to {each.node} ({each.stage})" for each in flights]
-    found = [f"the leader knows otherwise than the server: {text}" for text in differs(store, run.storage)]
+    found += [f"the leader knows otherwise than the server: {text}" for text in differs(store, run.storage)]
     found += [f"the store is not what a new one is: {text}" for text in [inconsistent(store)] if text]
-    return found + waiting(run) + placed(run, leader.loop)
+    text = run.checks.reloads.course(leader.identity).in_force
+    return found + run.checks.reloads.unrecorded(leader) + waiting(run, compiled(text)) + placed(run, leader.loop, text)
 
 
-def waiting(run) -> list[str]:
-    """Pods that fit, or could preempt, by a fresh attempt on what the server has, but wait."""
+def waiting(run, policy) -> list[str]:
+    """Pods that fit, or could preempt, by a fresh attempt on what the server has, under the policy in force, but wait."""
     store, found = truth(run.storage), []
     for pod in list(store.pending.values()):
-        if pod.spec.scheduler_name not in policy().profiles or pod.terminating:
+        if pod.spec.scheduler_name not in policy.profiles or pod.terminating:
             continue
-        judged = attempt(policy(), store, pod)
+        judged = attempt(policy, store, pod)
         if judged.skipped is None and len(judged.feasible):
             nodes = ", ".join(store.nodes[row].name for row in judged.feasible.tolist())
             found.append(f"pod {pod.key} waits, but fits on {nodes}")
@@ -39,11 +41,11 @@ def waiting(run) -> list[str]:
     return found
 
 
-def placed(run, loop) -> list[str]:
+def placed(run, loop, text) -> list[str]:
     """No pod is lost: every pod that waits is in a queue of the leader."""
     queue, found = loop.ledger.queue.pods, []
     for (space, name), pod in run.storage.objects[PODS].items():
-        if unbound(pod) and pod["spec"]["schedulerName"] in policy().profiles and "deletionTimestamp" not in pod["metadata"]:
+        if unbound(pod) and pod["spec"]["schedulerName"] in text.profiles and "deletionTimestamp" not in pod["metadata"]:
             entry = queue.get(f"{space}/{name}")
             if entry is None or entry.pod.uid != pod["metadata"]["uid"]:
                 found.append(f"pod {space}/{name} is neither bound nor in a queue")

@@ -5,6 +5,7 @@ from controlplane.volumes import PROVISIONER
 from simulation.actors import OTHER, REFUSING
 from simulation.faults import CALLS, MEDDLING, WRITES, Fault
 from simulation.machine import chance
+from simulation.policies import BAD, FIXED, GOOD
 from simulation.scenario import CALM, Scenario, Step
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -22,7 +23,7 @@ KINDS += ("local", "port", "ssd", "tolerant", "pack", OTHER, "nobody")
 LARGE = 0.08
 """share of worlds that are three times as large"""
 LINES = ("close", "close", "reset", "silence", "gone")
-PLURALS = ("", "pods", "pods", "nodes", "persistentvolumeclaims", "persistentvolumes")
+PLURALS = ("", "pods", "pods", "nodes", "persistentvolumeclaims", "persistentvolumes", "configmaps")
 
 
 def generate(seed: int) -> Scenario:
@@ -40,7 +41,7 @@ def local_volume(name: str, where: str):
 
 class _Maker:
     def __init__(self, seed: int):
-        self.seed, self.random = seed, chance(seed, "scenario")
+        self.seed, self.random, self.edits = seed, chance(seed, "scenario"), chance(seed, "policies")
         self.steps: list[Step] = []
         self.faults: list[Fault] = []
         self.nodes: list[str] = []
@@ -67,9 +68,13 @@ class _Maker:
             for _ in range(self.random.randint(1, 10)):
                 at = round(self.random.uniform(0.0, CALM - 2), 2)
                 getattr(self, self.random.choice(TROUBLES))(at)
+        if self.edits.random() < EDITED:
+            for _ in range(self.edits.randint(1, 5)):
+                self.edit_policy(round(self.edits.uniform(0.0, CALM - 2), 2))
+        first = "plain" if self.edits.random() < 0.8 else self.edits.choice(("", *GOOD, *BAD, *FIXED))
         absent = frozenset({"devicetaintrules"} if self.random.random() < 0.5 else ())
         self.steps.sort(key=lambda step: step.at)
-        return Scenario(self.seed, tuple(self.steps), tuple(self.faults), self.replicas, absent)
+        return Scenario(self.seed, tuple(self.steps), tuple(self.faults), self.replicas, absent, first, self.edits.random() < 0.25)
 
     def step(self, at: float, do: str, **arguments) -> None:
         self.steps.append(Step(at, do, arguments))
@@ -189,8 +194,23 @@ class _Maker:
     def taint(self, at: float) -> None:
         self.step(at, "taint", name=self.some_node(), on=self.random.random() < 0.5)
 
-    def change_policy(self, at: float) -> None:
-        self.step(at, "change_policy", number=self.random.randint(0, 1))
+    def edit_policy(self, at: float) -> None:
+        """One edit; or several that come faster than a text is looked at; or one that meets a start."""
+        sort = self.edits.choice(EDITS)
+        if sort == "delete":
+            self.step(at, "delete_policy")
+            at = round(at + self.edits.choice((0.01, 0.5, 10.0)), 2)
+        for _ in range(self.edits.randint(2, 6) if sort == "burst" else 1):
+            self.step(min(at, CALM), "edit_policy", text=self.edits.choice(self.edits.choice((GOOD, GOOD, BAD, BAD, FIXED))))
+            at = round(at + self.edits.choice((0.0, 0.01, 0.1, 0.7)), 2)
+        if sort == "restart":
+            bad = self.edits.choice((*BAD, *FIXED))
+            self.step(min(at, CALM), "edit_policy", text=bad)
+            for process in range(self.replicas):
+                self.step(min(round(at + self.edits.uniform(0.0, 3.0), 2), CALM), "crash", process=process)
+
+    def remove_policy(self, at: float) -> None:
+        self.step(at, "delete_policy")
 
     def relabel_node(self, at: float) -> None:
         label = self.random.choice((ZONE, "disk"))
@@ -273,6 +293,9 @@ class _Maker:
 
 CHURN = ("add_pod", "add_pod", "add_pod", "burst", "add_node", "delete_pod", "delete_pod", "recreate_pod", "bind_elsewhere")
 CHURN += ("finish_pod", "relabel_pod", "lift_gates", "lift_gates", "remove_node", "cordon", "relabel_node", "resize_node")
-CHURN += ("return_node", "relabel_namespace", "taint", "change_policy", "add_volume", "add_budget")
+CHURN += ("return_node", "relabel_namespace", "taint", "edit_policy", "add_volume", "add_budget")
+EDITS = ("one", "one", "one", "burst", "delete", "restart")
+EDITED = 0.5
+"""share of worlds whose policy is edited more often than anything else happens"""
 TROUBLES = ("fail_calls", "fail_calls", "fail_binds", "fail_binds", "meddle", "meddle", "fail_watches", "disturb", "disturb")
 TROUBLES += ("slow", "lasting", "forget_history", "server_down", "fail_lease", "freeze", "crash")

@@ -111,6 +111,7 @@ class Machine(asyncio.BaseEventLoop):
         self.clock, self.name = clock, name
         self.frozen_until = 0.0
         self.errors: list[str] = []
+        self._handlers: dict = {}
         numbers = itertools.count()
         self.set_task_factory(lambda loop, coro, **more: _SteadyTask(coro, loop=loop, number=next(numbers), **more))
         self.set_exception_handler(self._complain)
@@ -141,6 +142,17 @@ class Machine(asyncio.BaseEventLoop):
             return function()
         finally:
             events._set_running_loop(None)
+
+    def add_signal_handler(self, number, callback, *arguments) -> None:
+        self._handlers[number] = (callback, arguments)
+
+    def remove_signal_handler(self, number) -> None:
+        self._handlers.pop(number, None)
+
+    def signal(self, number) -> None:
+        """A signal that nobody waits for does nothing."""
+        callback, arguments = self._handlers.get(number, (lambda: None, ()))
+        callback(*arguments)
 
     def kill(self) -> None:
         """The process is no more: its tasks end here and now, and what they still try is not heard."""

@@ -22,7 +22,7 @@ PACKING = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Mo
 PACK = {"schedulerName": "pack", "pluginConfig": PACKING}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Text:
     """What a ConfigMap says. Of one that is not good the rest means nothing.
 

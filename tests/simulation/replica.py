@@ -1,38 +1,43 @@
-"""A scheduler process on a machine of its own: the loop and the edge as they are, wired to the model. It crashes and restarts."""
+"""A scheduler process on a machine of its own: the loop and the edge as they are, wired to the model. It crashes and restarts.
 
-from functools import cache
+Its policy is the ConfigMap's, followed as `stowplan run` follows it; a process without a good one waits.
+"""
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
 
 from simulation.machine import Machine, chance
+from simulation.policies import BY_TEXT, REFERENCE
+from simulation.reloads import Told
 from simulation.wire import Wire
-from stowplan import load_policy
 from stowplan.edge.clock import Clock
 from stowplan.edge.drive import Drive, LeaseLostError, Settings
+from stowplan.edge.kube.calls import Caller
 from stowplan.edge.kube.lease import Seat
+from stowplan.edge.logs import ROOT
+from stowplan.edge.observer import Observer
+from stowplan.edge.policies.clerk import Clerk
+from stowplan.edge.policies.following import Following, await_first
+from stowplan.edge.policies.keeper import Keeper, Live
+from stowplan.edge.process import alongside
 from stowplan.loop.loop import Loop
 
-PACKING = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}}}]
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-PROFILES = (
-    [{"schedulerName": "stow"}, {"schedulerName": "pack", "pluginConfig": PACKING}],
-    [{"schedulerName": "stow", "pluginConfig": PACKING}, {"schedulerName": "pack"}],
-)
-
-
-@cache
-def policy(number: int = 0):
-    """One of two policies; processes start with the first."""
-    return load_policy(HEAD | {"profiles": PROFILES[number]})
+CHECKING = (0.0, 0.005, 0.05, 0.5)
+"""seconds that it may take to look at a text"""
+logging.getLogger(ROOT).addHandler(logging.NullHandler())  # what processes log goes nowhere
 
 
 class Watched:
     """The loop, with everything that goes in and out of it shown to the checks."""
 
-    def __init__(self, loop: Loop, identity: str, checks):
-        self.loop, self.identity, self.checks = loop, identity, checks
+    def __init__(self, replica, checks):
+        self.replica, self.loop, self.checks = replica, replica.loop, checks
 
     def handle(self, event, now: float):
         effects = self.loop.handle(event, now)
-        self.checks.handled(self.identity, self.loop, event, effects)
+        self.checks.handled(self.replica, event, effects)
         return effects
 
     def ready(self, now: float) -> bool:
@@ -50,6 +55,7 @@ class Replica:
         self.machine: Machine | None = None
         self.drive: Drive | None = None
         self.loop: Loop | None = None
+        self.keeper: Keeper | None = None
         self.stopped = False
 
     def start(self) -> None:
@@ -63,18 +69,41 @@ class Replica:
         self.machine = Machine(run.clock, identity)
         wire = self.wire = Wire(run.server, self.machine, self.number, run.checks, chance(*seed, "network"))
         wire.identity, wire.crash, wire.skew = identity, self.crash, chance(*seed, "skew").uniform(-3.0, 3.0)
-        ties = chance(*seed, "ties")
-        self.loop = Loop(policy(), ties.randrange)
+        self.loop = None
         self.task = self.machine.create_task(self._main(identity, seed))
         self.task.add_done_callback(lambda task, life=self.life: run.clock.after(0.0, self._ended, task, life))
 
     async def _main(self, identity: str, seed) -> None:
         clock = Clock(lambda: self.run.clock.wall + self.wire.skew, chance(*seed, "jitter"))
-        seat = Seat(policy().configuration.leader_election, identity)
-        settings = Settings(seat, identity)
-        machine = Watched(self.loop, identity, self.run.checks)
-        self.drive = Drive(machine, self.wire, clock, settings)
-        await self.drive.run()
+        kept, checking = self.run.last_good(self.number), chance(*seed, "checking")
+
+        async def beside(examine):
+            """In a thread of its own."""
+            await asyncio.sleep(checking.choice(CHECKING))
+            return examine()
+
+        following = Following(configmap=REFERENCE, last_good=kept)
+        keeper = self.keeper = following.keeper(clock)
+        keeper.beside = beside
+        keeper.listeners.append(Told(self.run.checks.reloads, identity))
+        if kept and Path(kept).exists():
+            self.run.checks.reloads.course(identity).kept = BY_TEXT[Path(kept).read_text()]
+        await alongside(self._schedule(following, clock, seed), following.follow(keeper, self.wire, clock, Observer()))
+
+    async def _schedule(self, following: Following, clock: Clock, seed) -> None:
+        keeper, identity = self.keeper, self.identity
+        if not await await_first(keeper, following, "", 0):
+            return
+        now = keeper.in_force
+        self.loop = Loop(now.policy, chance(*seed, "ties").randrange)
+        self.loop.ledger.generation, self.loop.ledger.digest = now.generation, now.digest
+        settings = Settings(Seat(now.policy.configuration.leader_election, identity), identity)
+        self.drive = Drive(Watched(self, self.run.checks), self.wire, clock, settings)
+        keeper.live = Live(self.loop.ledger.store, self.drive.tell)
+        caller = Caller(self.wire, clock, Observer(), self.drive.may_write, asyncio.Semaphore(1))
+        clerk = Clerk(keeper, REFERENCE, caller, identity)
+        keeper.listeners.append(clerk)
+        await alongside(self.drive.run(), clerk.run())
 
     @property
     def leads(self) -> bool:
@@ -100,10 +129,6 @@ class Replica:
         self._clear()
         self.run.clock.after(2.0, self.start)
 
-    def tell(self, event) -> None:
-        if self.drive is not None:
-            self.drive.tell(event)
-
     def freeze(self, seconds: float) -> None:
         if self.machine is not None:
             self.run.clock.say(f"{self.identity} is frozen for {seconds} s")
@@ -114,6 +139,8 @@ class Replica:
         self.stopped = True
         if self.drive is not None:
             self.drive.stop()
+        elif self.machine is not None:
+            self.machine.inside(lambda: self.machine.signal(signal.SIGTERM))
 
     def kill(self) -> None:
         self.stopped = True

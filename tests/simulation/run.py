@@ -1,5 +1,7 @@
 """One scenario, run to its end: the world for a minute, then quiet, then room for everything, then an orderly stop."""
 
+import shutil
+import tempfile
 from dataclasses import dataclass
 
 from controlplane.objects import node
@@ -18,6 +20,8 @@ from simulation.world import World
 QUIET = 150.0
 """seconds without news within which everything comes to rest: a dead watch is noticed after 80"""
 STOPPING = 20.0
+MENDING = 60.0
+"""seconds within which the next process leads where one had to be restarted for its policy"""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Result:
     trace: tuple
     bindings: int
     seconds: float
+    edits: int
+    refusals: int
 
 
 class Run:
@@ -44,10 +50,17 @@ class Run:
         self.actors = Actors(api, self.clock, chance(scenario.seed, "actors"))
         self.world = World(self)
         self.replicas = [Replica(self, number) for number in range(scenario.replicas)]
+        self.folder = tempfile.mkdtemp() if scenario.last_good else ""
+        if scenario.policy:
+            self.world.edit_policy(scenario.policy)
         for step in scenario.steps:
             self.clock.at(step.at, self.world.do, step)
         for replica in self.replicas:
             self.clock.at(0.0, replica.start)
+
+    def last_good(self, number: int) -> str:
+        """The file in which a scheduler keeps its last good policy; "" for none."""
+        return f"{self.folder}/{number}.yaml" if self.folder else ""
 
     def replica(self, number: int) -> Replica:
         return self.replicas[number % len(self.replicas)]
@@ -79,7 +92,10 @@ class Run:
         finally:
             for replica in self.replicas:
                 replica.kill()
-        return Result(self.scenario, self.checks.violation, tuple(self.clock.trace), self.checks.bindings, self.clock.now)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        checks, reloads = self.checks, self.checks.reloads
+        trace = tuple(self.clock.trace)
+        return Result(self.scenario, checks.violation, trace, checks.bindings, self.clock.now, reloads.edits, reloads.refusals)
 
     def _acts(self) -> None:
         if not self.until(CALM):
@@ -88,6 +104,9 @@ class Run:
         for _, name in list(self.storage.objects[NODES]):
             self.world.relabel_node(name, REFUSING, None)
         if not (self.until(CALM + QUIET) and self.judge("after quiet time")):
+            return
+        self.world.do(Step(self.clock.now, "mend_policy"))
+        if not (self.until(self.clock.now + MENDING) and self.judge("under a good policy")):
             return
         for number in range(3):
             self.world.do(Step(self.clock.now, "create", {"item": roomy(number)}))

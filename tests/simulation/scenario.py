@@ -33,16 +33,23 @@ def _short(value) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`replicas`: how many schedulers run. `absent`: plurals of resources that this cluster does not serve."""
+    """`replicas`: how many schedulers run. `absent`: plurals of resources that this cluster does not serve.
+
+    policy      name of the text that the policy's ConfigMap has at the start; "" for no ConfigMap
+    last_good   schedulers keep the last good policy in a file of their own
+    """
 
     seed: int
     steps: tuple[Step, ...] = ()
     faults: tuple[Fault, ...] = ()
     replicas: int = 1
     absent: frozenset = frozenset()
+    policy: str = "plain"
+    last_good: bool = False
 
     def __str__(self) -> str:
         head = f"seed {self.seed}, {self.replicas} replica(s)" + (f", without {sorted(self.absent)}" if self.absent else "")
+        head += f", policy {self.policy or 'missing'}" + (", last good ones kept" if self.last_good else "")
         return "\n".join((head, *map(str, self.steps), *(f"         {fault}" for fault in self.faults)))
 
     @property

@@ -2,9 +2,8 @@
 
 from simulation.actors import CLAIMS, MERGE, NODES, PODS, Client
 from simulation.patches import clone
-from simulation.replica import policy
+from simulation.policies import CONFIGMAPS, KEY, TEXTS, configmap
 from simulation.storage import BY_PLURAL, KINDS
-from stowplan.loop.events import PolicyChanged
 
 NAMESPACES = BY_PLURAL["namespaces"]
 BY_KIND = {(kind.group, kind.name): kind for kind in KINDS}
@@ -102,10 +101,24 @@ class World:
     def delete_claim(self, key) -> None:
         self.client.delete(CLAIMS, tuple(key))
 
-    def change_policy(self, number: int) -> None:
-        """All processes that live now decide by another policy, which admits the same nodes."""
+    def edit_policy(self, text: str) -> None:
+        """The ConfigMap says this from now on."""
+        item = configmap(TEXTS[text].text)
+        if KEY in self.objects[CONFIGMAPS]:
+            self.client.patch(CONFIGMAPS, KEY, {"data": item["data"]})
+        else:
+            self.create(item)
+
+    def delete_policy(self) -> None:
+        self.client.delete(CONFIGMAPS, KEY)
+
+    def mend_policy(self) -> None:
+        """A good policy; processes for which it is a change that takes a restart get that."""
+        self.edit_policy("plain")
         for replica in self.run.replicas:
-            replica.tell(PolicyChanged(policy(number), number + 1))
+            started = self.run.checks.reloads.course(replica.identity).started
+            if started is not None and not TEXTS["plain"].admitted(started):
+                replica.crash()
 
     # What goes wrong
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from stowplan.loop.bindings import depart
 from stowplan.loop.effects import Effect, Note, Tone
 from stowplan.loop.failures import Verdict, failed
@@ -25,15 +23,16 @@ def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list
     """Carry out what was found: the pod goes to a node or, for now, nowhere."""
     if choice.row is None:
         return _failed(ledger, entry, choice, now)
-    row, facts = choice.row, choice.facts
+    row, facts, tied = choice.row, choice.facts, 1
     if choice.tied is not None:
-        tied = np.flatnonzero(choice.tied)
-        if len(tied) > 1:
-            drawn = int(tied[ledger.draw(len(tied))])
+        rows = choice.tied.nonzero()[0]
+        tied = len(rows)
+        if tied > 1:
+            drawn = int(rows[ledger.draw(tied)])
             if drawn != row:
                 row, facts = drawn, ledger.chooser.facts_at(entry.pod, drawn)
     node = ledger.store.nodes[row].name
-    outcome = Outcome(entry.pod, "scheduled", entry.attempts, ledger.generation, node, choice.total, choice.feasible)
+    outcome = Outcome(entry.pod, "scheduled", entry.attempts, ledger.generation, node, choice.total, choice.feasible, tied)
     ledger.note(outcome, choice, now)
     return depart(ledger, entry, node, facts, now)
 

@@ -53,12 +53,13 @@ def _onward(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
 
 def _proceed(ledger: Ledger, flight: Flight, now: float) -> list[Effect]:
     """Bind, once all claims have their volumes."""
-    if unbound(ledger.store, flight.pod):
+    volumes = bool(flight.pod.spec.volumes)
+    if volumes and unbound(ledger.store, flight.pod):
         if flight.stage is not Stage.VOLUMES:
             flight.limit = now + patience(flight.profile)
             ledger.flights.wait(flight, Stage.VOLUMES, min(flight.limit, now + UNSEEN_SECONDS))
         return []
-    fault = unusable(ledger.store, flight)
+    fault = unusable(ledger.store, flight) if volumes else None
     if fault is not None:
         ledger.abandon(flight)
         return failed(ledger, flight.entry, Verdict(f"binding volumes: {fault}"), now)

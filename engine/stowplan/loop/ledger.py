@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from stowplan.loop.flights import Flight, Flights
 from stowplan.loop.overlay import Overlay
 from stowplan.loop.records import Found, Record, Records, details, reasons
@@ -28,7 +26,7 @@ class Outcome:
     """What became of the last attempt, for logs, metrics and records.
 
     result    `scheduled` (a node was found), `unschedulable`, `error`, `skipped` or `consulting`
-    feasible  number of nodes that passed; `score` the total of the chosen one
+    feasible  number of nodes that passed; `score` the total of the chosen one, which so many have (`tied`)
     """
 
     pod: Pod
@@ -38,6 +36,7 @@ class Outcome:
     node: str = ""
     score: float = 0.0
     feasible: int = 0
+    tied: int = 0
     message: str = ""
     victims: int = 0
     preempted: bool = False
@@ -131,11 +130,10 @@ class Ledger:
             return Found(victims=tuple(victim.key for victim in victims), reasons=why, detailed=True)
         audit = tuple(self.chooser.objections(outcome.pod, self.store.row_of[outcome.node]).items())
         self.objections.update(rule for rule, _ in audit)
-        tied = 0 if choice.tied is None else int(np.count_nonzero(choice.tied))
         if not self.records.spare(now):
-            return Found(tied=tied, audit=audit)
+            return Found(outcome.tied, audit=audit)
         best, refused = details(self.policy, self.store, outcome.pod, outcome.node)
-        return Found(tied, best=best, reasons=refused, audit=audit, detailed=True)
+        return Found(outcome.tied, best=best, reasons=refused, audit=audit, detailed=True)
 
     # Waiting pods
 
