@@ -2,8 +2,8 @@
 
     python synthetic.py PORT NODES PODS
 
-Speaks plain HTTP. Pods are bound evenly; `POST /play?rate=R` begins R watch events a second: statuses of pods and nodes change,
-pods go and come, and every twentieth new pod waits for `stowplan` to bind it. `GET /state` counts what has happened.
+Speaks plain HTTP. Pods are bound evenly; from `POST /play?rate=R` on there are R watch events a second: statuses of pods and nodes
+change, pods go and come, and every twentieth new pod waits for `stowplan` to bind it. `GET /state` counts what has happened.
 """
 
 import asyncio
@@ -81,6 +81,8 @@ class Server:
                 {"sent": self.sent, "pending": self.pending, "bound": self.bound, "waiting": waiting, "pods": len(self.pods)}
             )
         if parts == ["play"]:
+            if self.playing is not None:
+                self.playing.cancel()
             self.playing = asyncio.create_task(self.play(float(request.query["rate"])))
             return web.json_response({})
         if request.method == "GET":

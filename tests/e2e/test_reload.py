@@ -210,6 +210,62 @@ def test_a_mounted_file_is_swapped(cluster, run, tmp_path):
     eventually(lambda: client.get("pods", "after", "default")["spec"].get("nodeName") == "node-0001")
 
 
+def test_a_rollout_to_half_of_ten_owners_and_its_promotion(cluster, run):
+    """Stable leaves zone a, the candidate zone b: each owner's pods are in one of them; one edit gives zone b to all."""
+    client = cluster.admin
+    client.create_all([node(f"{zone}-{at}", zone) for zone in ("a", "b") for at in range(3)])
+    stable, candidate = (json.loads(zoned(zone))["profiles"][0] for zone in ("a", "b"))
+    rollout = {"profile": "stowplan", "percent": 50, "candidate": {"rules": candidate["rules"]}}
+    write(client, json.dumps(policy(stable, rollout=rollout)))
+    scheduler = run(SOURCE)
+
+    def scale(wave):
+        """Three more pods for each owner; the zone of each."""
+        for owner in range(10):
+            reference = {
+                "apiVersion": "apps/v1",
+                "kind": "StatefulSet",
+                "name": f"owner-{owner}",
+                "uid": f"u{owner}",
+                "controller": True,
+            }
+            for each in pods(3, prefix=f"{wave}-{owner}", schedulerName="stowplan"):
+                each["metadata"]["ownerReferences"] = [reference]
+                client.create(each)
+        eventually(lambda: not client.list("pods", fieldSelector="spec.nodeName="))
+        found = client.list("pods", "default")
+        return {
+            each["metadata"]["name"]: each["spec"]["nodeName"][0] for each in found if each["metadata"]["name"].startswith(wave)
+        }
+
+    def zones(placed, wave):
+        return [{zone for name, zone in placed.items() if name.startswith(f"{wave}-{owner}")} for owner in range(10)]
+
+    first = scale("first")
+    split = zones(first, "first")
+    assert {len(each) for each in split} == {1}
+    assert {zone for each in split for zone in each} == {"a", "b"}
+    eventually(lambda: sum(each["placed"] for each in page(scheduler, "/policy")["rollout"]["versions"].values()) == 30)
+    versions = page(scheduler, "/policy")["rollout"]["versions"]
+    placed = [versions[word]["placed"] for word in ("stable", "candidate")]
+    assert placed == [list(first.values()).count("a"), list(first.values()).count("b")]
+    assert all(each["pending"] == 0 and each["secondsToPlace"]["le"]["+Inf"] == each["placed"] for each in versions.values())
+    command = [
+        str(Path(sys.executable).with_name("stowplan")),
+        "policy",
+        "status",
+        "--server",
+        f"http://127.0.0.1:{scheduler.port}",
+    ]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert [line.split()[1:] for line in told.splitlines() if line.startswith("placed")] == [[str(count) for count in placed]]
+    assert zones(scale("second"), "second") == split
+    write(client, json.dumps(policy(candidate)))
+    generation(scheduler, 1)
+    assert set(scale("third").values()) == {"b"}
+    assert "rollout" not in page(scheduler, "/policy")
+
+
 def test_a_standby_follows_and_says_nothing(cluster, run):
     client = cluster.admin
     client.create_all(nodes(3))

@@ -1,5 +1,7 @@
 """Classes = full evaluation: what is kept and patched between decisions never changes one."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,8 @@ from properties.clusters import (
     palettes,
     pod,
     pod_looks,
+    port,
+    requests,
 )
 from properties.events import World, fact_of
 from stowplan import load_policy
@@ -108,6 +112,55 @@ def test_classes_decide_as_a_full_evaluation_does(data):
 @given(st.data())
 def test_classes_decide_as_a_full_evaluation_does_for_long(data):
     check(data, 25)
+
+
+class Reserved(Replicas):
+    """Replicas of several priorities, some of them nominated to nodes that have little room."""
+
+    __slots__ = ()
+
+    def add(self, number):
+        more = ({"spec": {"priority": self.draw(st.sampled_from((0, 5, 10)))}}, self.draw(SHARES))
+        found = fact_of(pod(f"p{number}", (*self.draw(st.sampled_from(self.templates)), *more)))
+        self.pods[found.key] = found
+        self.store.set_pod(found)
+
+    def nominate(self):
+        """A waiting pod is nominated to a node, to another one, to one that is not there, or no longer."""
+        if self.store.pending:
+            key = self.draw(st.sampled_from(sorted(self.store.pending)))
+            name = self.draw(st.sampled_from((*sorted(self.nodes), "nowhere", "")))
+            self.pods[key] = replace(self.store.pending[key], nominated_node=name)
+            self.store.set_pod(self.pods[key])
+
+
+SHARES = st.sampled_from((requests(cpu="1"), requests(cpu="3"), port(80), labelled(app="x"), TOPOLOGY_FRAGMENTS[0], {}))
+
+
+def check_reserved(data, steps):
+    world = Reserved(data)
+    world.populate(data.draw(st.integers(2, 8)), data.draw(st.integers(4, 10)))
+    policy = load_policy(data.draw(st.none() | configurations()))
+    chooser = Chooser(policy, world.store)
+    for _ in range(data.draw(st.integers(1, steps))):
+        for _ in range(data.draw(st.integers(0, 3))):
+            world.nominate()
+        decide(policy, chooser, world)
+        if data.draw(st.integers(0, 2)) == 0:
+            world.step()
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.data())
+def test_classes_respect_nominated_pods_as_a_full_evaluation_does(data):
+    check_reserved(data, 8)
+
+
+@pytest.mark.slow
+@settings(max_examples=800, deadline=None)
+@given(st.data())
+def test_classes_respect_nominated_pods_as_a_full_evaluation_does_for_long(data):
+    check_reserved(data, 25)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

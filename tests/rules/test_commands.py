@@ -236,7 +236,11 @@ def test_watch_runs_again_when_a_test_or_its_policy_changes(tmp_path, changed):
         (["- {name: one, expect: {nod: a}}"], "policy: policy.yaml", 'unknown field "tests[0].expect.nod"'),
         (["- {name: one, expect: {node: a}}"], "policy: missing.yaml", "missing.yaml"),
         ([], "policy: policy.yaml", "no tests"),
-        (["- {name: one, expect: {zzz: a}}"], "policy: policy.yaml", "fields here: feasible, message, node, placements, profile, ranking"),
+        (
+            ["- {name: one, expect: {zzz: a}}"],
+            "policy: policy.yaml",
+            "fields here: feasible, message, node, placements, profile, ranking",
+        ),
         (["- {name: one, expect: {feasable: [a]}}"], "policy: policy.yaml", 'did you mean "feasible"?'),
     ],
 )

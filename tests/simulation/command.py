@@ -26,11 +26,11 @@ def main(arguments) -> int:
 
 
 def _all(options) -> int:
-    begun, failed, bindings = time.monotonic(), [], 0
+    begun, failed, bindings, edits, refusals = time.monotonic(), [], 0, 0, 0
     for number in range(options.seeds):
         seed = options.first + number
         result = run(generate(seed), keep_trace=options.trace)
-        bindings += result.bindings
+        bindings, edits, refusals = bindings + result.bindings, edits + result.edits, refusals + result.refusals
         if result.violation:
             failed.append(seed)
             _report(result, options)
@@ -40,7 +40,8 @@ def _all(options) -> int:
             _print_trace(result)
         if (number + 1) % 20 == 0:
             print(f"{number + 1} of {options.seeds} seeds, {bindings} bindings, {time.monotonic() - begun:.0f} s", flush=True)
-    done = f"{number + 1} seeds from {options.first}: {bindings} bindings, {time.monotonic() - begun:.1f} s"
+    done = f"{number + 1} seeds from {options.first}: {bindings} bindings, policies changed {edits} and refused {refusals} times"
+    done += f", {time.monotonic() - begun:.1f} s"
     print(f"{done}: {'all well' if not failed else f'FAILED: {failed}'}")
     return 1 if failed else 0
 

@@ -76,10 +76,8 @@ class Faults:
 def about(method: str, place) -> str:
     """Which of CALLS a request is, or "other"."""
     plural = place.kind.plural
-    if plural == "leases":
-        return "lease"
-    if plural == "events":
-        return "event"
+    if plural in ("leases", "events"):
+        return plural.removesuffix("s")
     if method == "GET":
         return "look" if place.name else "list"
     if plural == "configmaps":

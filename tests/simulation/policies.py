@@ -47,7 +47,7 @@ class Text:
 
     def fault(self, profile: str, pod, node) -> str:
         """Why a profile must not give the node to the pod under this text; "" if it may."""
-        wanted = STABLE if pod.spec.scheduler_name == STABLE else pod.spec.scheduler_name
+        wanted = pod.spec.scheduler_name
         if wanted == STABLE and place_of(STABLE, pod.workload) < self.percent:
             wanted = CANDIDATE
         if profile != wanted or pod.spec.scheduler_name not in self.profiles:
@@ -57,7 +57,7 @@ class Text:
             return f"that leaves only zone {zone or 'nowhere'}"
         if not self.lenient and node.unschedulable:
             return "the node is cordoned"
-        if not self.lenient and any(taint.hard and not pod.tolerations.tolerate(taint) for taint in node.taints):
+        if not self.lenient and any(taint.hard and not pod.spec.tolerations.tolerate(taint) for taint in node.taints):
             return "the node is tainted"
         return ""
 
@@ -79,7 +79,7 @@ def _texts():
     yield Text("weights", said(stow | {"plugins": {"score": weighty}}, PACK))
     fearless = {"filter": {"disabled": [{"name": "TaintToleration"}, {"name": "NodeUnschedulable"}]}}
     yield Text("lenient", said(*(each | {"plugins": fearless} for each in both)), lenient=True)
-    for zone in ("z0", "z1", "nowhere"):
+    for zone in ("z0", "z1", "z2", "nowhere"):
         yield Text(f"zone {zone}", said(zoned(zone, **stow), PACK), zones={STABLE: zone})
     for percent in (30, 70):
         rollout = {"profile": STABLE, "percent": percent, "candidate": zoned("z0")}
@@ -87,7 +87,8 @@ def _texts():
         yield Text(f"rollout {percent}", text, zones={STABLE: "z1", CANDIDATE: "z0"}, percent=percent)
     yield Text("stow alone", said(stow), profiles=(STABLE,))
     yield Text("slow", said(*both, leaderElection={"leaseDuration": "20s"}), slow=True)
-    yield Text("slow zone z2", said(zoned("z2", **stow), PACK, leaderElection={"leaseDuration": "20s"}), slow=True, zones={STABLE: "z2"})
+    slow = said(zoned("z2", **stow), PACK, leaderElection={"leaseDuration": "20s"})
+    yield Text("slow zone z2", slow, slow=True, zones={STABLE: "z2"})
     yield Text("syntax", "profiles: [\n", good=False)
     yield Text("unknown", said(stow | {"plugins": {"filter": {"enabled": [{"name": "NodeRessourcesFit"}]}}}), good=False)
     yield Text("mistyped", said(stow | {"rules": [{"name": "r", "filter": "node.allocatable.cpu + true"}]}), good=False)

@@ -1,7 +1,7 @@
 """What must hold of policies that change: what comes into force is the last good text, whole, and every decision is made under it.
 
-What a process knows of the ConfigMap is what it has read, in that order; texts that are overtaken while another one is being looked at
-may be left out, no other.
+What a process knows of the ConfigMap is what it has read, in that order; texts that are overtaken while another one is being
+looked at may be left out, no other.
 """
 
 from dataclasses import dataclass, field
@@ -95,7 +95,9 @@ class Reloads:
         """After a step of a loop: it decides by a policy that came into force, promptly; and so were its decisions made."""
         ledger, course = replica.loop.ledger, self.course(replica.identity)
         if ledger.generation >= len(course.digests) or course.digests[ledger.generation] != ledger.digest:
-            self.violated(f"{replica.identity} decides by generation {ledger.generation}, {ledger.digest}, which was never in force")
+            self.violated(
+                f"{replica.identity} decides by generation {ledger.generation}, {ledger.digest}, which was never in force"
+            )
             return
         late = course.accepted[ledger.generation + 1 :]
         if late and isinstance(event, Cycle) and not replica.machine.frozen_until and late[0][0] < self.clock.now - PROMPT:
@@ -123,7 +125,11 @@ class Reloads:
         """What a process has in force, and says of it, against what it has read and what the server has."""
         identity, keeper, course = replica.identity, replica.keeper, self.course(replica.identity)
         newest = text_in(self.storage.objects[CONFIGMAPS].get(KEY))
-        found = [f"{identity} has last read another policy than there is"] if not course.read or course.read[-1][1] is not newest else []
+        found = (
+            [f"{identity} has last read another policy than there is"]
+            if not course.read or course.read[-1][1] is not newest
+            else []
+        )
         wanted = self._wanted(replica, course)
         if course.in_force not in wanted:
             names = " or ".join(sorted(text.name if text else "none" for text in wanted))

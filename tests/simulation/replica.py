@@ -65,7 +65,9 @@ class Replica:
         self.life += 1
         identity = self.identity = f"replica-{self.number}.{self.life}"
         run.clock.say(f"{identity} starts")
-        seed = (run.scenario.seed, identity)
+        seed, kept = (run.scenario.seed, identity), Path(run.last_good(self.number))
+        if kept.is_file():
+            run.checks.reloads.course(identity).kept = BY_TEXT[kept.read_text()]
         self.machine = Machine(run.clock, identity)
         wire = self.wire = Wire(run.server, self.machine, self.number, run.checks, chance(*seed, "network"))
         wire.identity, wire.crash, wire.skew = identity, self.crash, chance(*seed, "skew").uniform(-3.0, 3.0)
@@ -86,8 +88,6 @@ class Replica:
         keeper = self.keeper = following.keeper(clock)
         keeper.beside = beside
         keeper.listeners.append(Told(self.run.checks.reloads, identity))
-        if kept and Path(kept).exists():
-            self.run.checks.reloads.course(identity).kept = BY_TEXT[Path(kept).read_text()]
         await alongside(self._schedule(following, clock, seed), following.follow(keeper, self.wire, clock, Observer()))
 
     async def _schedule(self, following: Following, clock: Clock, seed) -> None:

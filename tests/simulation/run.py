@@ -26,7 +26,10 @@ MENDING = 60.0
 
 @dataclass(frozen=True)
 class Result:
-    """`violation` is empty if all is well. `trace` has (seconds, text); the figures say what the run has exercised."""
+    """`violation` is empty if all is well. `trace` has (seconds, text); the figures say what the run has exercised.
+
+    edits, refusals  policies that came into force after the first of a process, and texts that were refused, by all processes
+    """
 
     scenario: Scenario
     violation: str

@@ -1,5 +1,6 @@
 """The simulation can fail: each bug that is built in here is found by one of the first seeds, or by one scripted scenario."""
 
+import itertools
 from dataclasses import replace
 
 import msgspec
@@ -10,10 +11,16 @@ from simulation.faults import Fault
 from simulation.generate import generate
 from simulation.run import run
 from simulation.scenario import Scenario, Step
+from stowplan import load_policy
 from stowplan.edge.kube import lease, pods, reflector, writer
 from stowplan.edge.kube.calls import Caller
+from stowplan.edge.policies import examine
+from stowplan.edge.policies.configmap import PolicyConfigMap
+from stowplan.edge.policies.examine import Checked
+from stowplan.edge.policies.keeper import Keeper
 from stowplan.loop import attempts, bindings, failures
 from stowplan.loop.events import NotBound
+from stowplan.loop.ledger import Ledger
 from stowplan.loop.requeue import Requeue
 from stowplan.loop.waiting import SchedulingQueue
 from stowplan.state import Store
@@ -138,9 +145,9 @@ def test_writes_that_do_not_ask_for_leave(monkeypatch):
     steps += [Step(19.9, "create", {"item": pod(f"p{number}", schedulerName="stow")}) for number in range(10)]
     refusing = (Fault("500", "bind", 19.8, 20.0, 100),)
     violations = []
-    for process in range(2):  # one of them leads
+    for seed, process in itertools.product(range(6), range(2)):  # one leads, and may be about to write
         frozen = Step(20.0, "freeze", {"process": process, "seconds": 25.0})
-        violations.append(run(Scenario(0, (*steps, frozen), refusing, replicas=2), keep_trace=False).violation)
+        violations.append(run(Scenario(seed, (*steps, frozen), refusing, replicas=2), keep_trace=False).violation)
     assert "holds the lease" in "".join(violations)
 
 
@@ -198,3 +205,54 @@ def test_victims_that_are_as_important_as_their_preemptor(found, monkeypatch):
 
     monkeypatch.setattr(failures, "_preempt", preempt)
     assert "is not more important" in found()
+
+
+def test_a_bad_policy_that_comes_into_force_as_an_empty_one(found, monkeypatch):
+    original = Keeper._reject
+
+    def reject(self, offer, error):
+        original(self, offer, error)
+        if self.in_force is not None:
+            self._accept(offer, Checked(load_policy(None), "0"))
+
+    monkeypatch.setattr(Keeper, "_reject", reject)
+    assert "puts a bad policy into force" in found()
+
+
+def test_a_loop_that_goes_on_with_the_old_chooser(found, monkeypatch):
+    """The record says the new generation, the decision is the old policy's."""
+    original = Ledger.enforce
+
+    def enforce(self, policy):
+        before = getattr(self, "chooser", None)
+        original(self, policy)
+        self.chooser = before or self.chooser
+
+    monkeypatch.setattr(Ledger, "enforce", enforce)
+    zones = [Step(float(at), "edit_policy", {"text": f"zone z{at % 3}"}) for at in range(5, 60, 4)]
+    assert "under policy" in found(steps=zones)
+
+
+def test_a_new_policy_of_which_pods_that_wait_are_not_told(found, monkeypatch):
+    monkeypatch.setattr(SchedulingQueue, "activate", unless(SchedulingQueue.activate, "PolicyChanged"))
+    assert "waits, but fits" in found()
+
+
+def unless(activate, why):
+    """The queue's `activate`, which does nothing for one reason."""
+    return lambda self, entry, now, reason: None if reason == why else activate(self, entry, now, reason)
+
+
+def test_a_follower_that_never_looks_at_a_second_text(found, monkeypatch):
+    original = PolicyConfigMap._saw
+
+    def saw(self, events):
+        original(self, events if self._latest is None else [self._latest])
+
+    monkeypatch.setattr(PolicyConfigMap, "_saw", saw)
+    assert "after quiet time" in found()
+
+
+def test_a_change_that_takes_a_restart_and_is_let_in(found, monkeypatch):
+    monkeypatch.setattr(examine, "unchangeable", lambda *_: ())
+    assert "puts a bad policy into force: slow" in found()

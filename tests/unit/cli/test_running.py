@@ -10,15 +10,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from stowplan.cli.rollout import within
 from stowplan.cli.server import span
 from stowplan.edge.diary import Diary
 from stowplan.edge.policies.keeper import described
 from stowplan.edge.serve import Asked
-from stowplan.edge.serve.configz import InForce, configz
+from stowplan.edge.serve.configz import InForce
 from stowplan.edge.serve.decisions import decisions
+from stowplan.edge.serve.policy import policy
 from stowplan.edge.serve.queue import queue
 from stowplan.loop.effects import Bind
 from stowplan.loop.events import Cycle, Failure, NotBound
+from stowplan.loop.rollout import Tally, rollout_json
 from unit.edge.policies.offering import BAD, NEVER, document, keeper, offer
 from unit.loop.driving import Scene
 
@@ -35,7 +38,9 @@ class Running:
         pages = {
             "/queue": queue(lambda: ledger),
             "/decisions": recent,
-            "/configz": configz(lambda: InForce(ledger.policy, ledger.generation, "policy.yaml", state)),
+            "/policy": policy(
+                lambda: InForce(ledger.policy, ledger.generation, "policy.yaml", state), lambda: rollout_json(ledger)
+            ),
         }
 
         class Handler(BaseHTTPRequestHandler):
@@ -227,6 +232,52 @@ def test_policy_status(stowplan, running):
     assert answer.code == 1
     assert "REFUSED 1970-01-01T00:16:40Z: policy.yaml" in answer.out
     assert "policy.yaml:7:" in answer.out
+
+
+def divided(**rollout):
+    """A rollout whose candidate takes one node only."""
+    profiles = [{"schedulerName": "default-scheduler"}]
+    candidate = {"rules": [{"name": "only-n1", "filter": 'node.name == "n1"'}]}
+    head = {"apiVersion": "stowplan.io/v1alpha1", "kind": "SchedulerPolicy", "profiles": profiles}
+    return head | {"rollout": {"profile": "default-scheduler", "candidate": candidate} | rollout}
+
+
+def test_policy_status_compares_the_versions_of_a_rollout(stowplan, running):
+    match = 'pod.labels[?"track"].orValue("") == "canary"'
+    scene = Scene(divided(match=match)).start(CLUSTER)
+    pods = ["pod a cpu=1", "pod b cpu=1", "pod c cpu=1 labels=track=canary", "pod d cpu=9 labels=track=canary"]
+    for text in pods:
+        scene.show(text)
+        scene.run(1)
+    server = running(scene)
+    answer = stowplan("policy", "status", "--server", server)
+    assert answer.code == 0
+    assert f"ROLLOUT of default-scheduler: the candidate gets 100% of the workloads, those for which {match}" in answer.out
+    lines = answer.words.splitlines()
+    start = lines.index("STABLE CANDIDATE")
+    assert lines[start + 1 : start + 6] == [
+        "placed 2 1",
+        "pending 0 1",
+        "unschedulable 0 1",
+        "attempts: scheduled 2 1",
+        "attempts: unschedulable 0 1",
+    ]
+    told = json.loads(stowplan("policy", "status", "--server", server, "-o", "json").out)
+    assert told["rollout"] == rollout_json(scene.loop.ledger)
+    versions = told["rollout"]["versions"]
+    assert versions["stable"]["margin"]["decisions"] == 2
+    margin = next(line for line in lines if line.startswith("margin"))
+    assert margin == f"margin over the runner-up: mean {versions['stable']['margin']['mean']:.4g} -"
+    assert next(line for line in lines if line.startswith("time to place")).count(" ms") == 2
+
+
+def test_times_to_place_are_told_by_their_bounds():
+    """A share of the pods is told by the bound it stays within, which is not beyond the longest time there was."""
+    tally = Tally()
+    for seconds in (0.03,) * 9 + (3.0,):
+        tally.bound(seconds)
+    times = tally.to_json()["secondsToPlace"]
+    assert [within(times, share) for share in (0.5, 0.9, 0.95)] == ["40 ms", "40 ms", "3 s"]
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,22 @@ def test_missing_at_first():
     assert (told.generations, kept.missing()) == ([0], "")
 
 
+def test_a_watch_that_breaks_before_there_is_a_good_policy_is_told_only_until_it_is_back():
+    """The object need not have changed meanwhile."""
+
+    async def script(server, kept):
+        server.put("policy", {"policy.yaml": BAD["unknown plugin"]})
+        await asyncio.wait_for(kept.heard.wait(), 5)
+        server.break_watches()
+        await asyncio.sleep(0.01)
+        assert kept.trouble == "configmap s/policy cannot be read: connection reset"
+        await asyncio.sleep(5)
+
+    _, kept, _, _ = follow(script)
+    assert kept.trouble == ""
+    assert kept.refused is not None
+
+
 def test_a_server_that_is_out_of_reach_is_said():
     async def script(server, kept):
         server.down = True

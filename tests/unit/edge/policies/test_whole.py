@@ -148,6 +148,7 @@ def test_an_edit_of_the_file_places_a_pending_pod(scheduler, tmp_path):
         await generation(session, 1)
         path.write_text(BAD["unknown plugin"])
         config = await policy_once(session, lambda policy: "rejected" in policy)
+        assert (await page(session, "/policy"))["rejected"] == config["rejected"]
         told = await page(session, "/decisions/default/a"), await until(session, "/readyz?verbose", 200)
         return waits, config, *told, await until(session, "/metrics", 200)
 
@@ -173,16 +174,17 @@ def test_waits_for_a_configmap_that_is_missing_or_bad(scheduler):
         live = await until(session, "/livez", 200)
         server.maps.put("policy", {"policy.yaml": BAD["syntax"]})
         config = await policy_once(session, lambda policy: "rejected" in policy)
-        bad = await until(session, "/readyz", 500)
+        bad, told = await until(session, "/readyz", 500), await page(session, "/policy")
         server.maps.put("policy", {"policy.yaml": text()})
         await asyncio.wait_for(server.binding.wait(), 20)
-        return missing, live, bad, config, await until(session, "/readyz", 200)
+        return missing, live, bad, config, told, await until(session, "/readyz", 200)
 
-    code, (missing, live, bad, config, ready), server = scheduler(visit, following=Following(configmap=PLACE))
+    code, (missing, live, bad, config, told, ready), server = scheduler(visit, following=Following(configmap=PLACE))
     assert (code, live, ready) == (0, "ok", "ok")
     assert "[-]policy failed: no policy yet; configmap s/policy is not there" in missing
     assert "[-]policy failed: no policy yet; rejected: configmap s/policy[policy.yaml]:3:12: error" in bad
     assert config["rejected"]["source"] == "configmap s/policy[policy.yaml]"
+    assert told == {"apiVersion": "stowplan.io/v1alpha1", "kind": "PolicyStatus"} | config
     assert set(server.bound) == {"a"}
 
 
