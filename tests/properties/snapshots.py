@@ -11,7 +11,25 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import Pod
-from stowplan.state import Amount, Areas, Claims, Cluster, Coded, CSIVolumes, Feasible, Held, Images, Matching, Store, Terms
+from stowplan.state import (
+    ALLOCATABLE,
+    NONZERO_REQUESTED,
+    PODS,
+    REQUESTED,
+    Amount,
+    Areas,
+    Claims,
+    Cluster,
+    Coded,
+    CSIVolumes,
+    Feasible,
+    Held,
+    Images,
+    Ledger,
+    Matching,
+    Store,
+    Terms,
+)
 from stowplan.state.crowd import Crowd
 from stowplan.state.devices.column import Devices
 from stowplan.state.ranks import Ranks
@@ -82,6 +100,22 @@ def _(view: Coded, names: list[str], cluster: Cluster, like: Coded) -> Any:
 @contents.register
 def _(view: Amount, names: list[str], cluster: Cluster, like: Amount) -> Any:
     return {resource: dict(zip(names, view[resource].tolist(), strict=True)) for resource in like.names}
+
+
+@contents.register
+def _(view: Ledger, names: list[str], cluster: Cluster, like: Ledger) -> Any:
+    """The integers, where it answers at all: that hangs on what has been."""
+    for name in like.names:
+        requested = cluster[PODS if name == "pods" else REQUESTED][name]
+        counted = cluster[NONZERO_REQUESTED][name] if name in cluster[NONZERO_REQUESTED].names else requested
+        have, free = cluster[ALLOCATABLE][name], view.free((name,))
+        assert free is None or free[0].tolist() == (have - requested).tolist()
+        for nonzero, used in ((False, requested), (True, counted)):
+            found = view.entries((name,), nonzero=nonzero)
+            if found is not None:
+                assert (found.allocatable[0].tolist(), found.used[0].tolist()) == (have.tolist(), used.tolist())
+                assert found.left[0].tolist() == (have - used).tolist()
+    return sorted(like.names)
 
 
 @contents.register

@@ -150,17 +150,17 @@ def check_reserved(data, steps):
             world.step()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_classes_respect_nominated_pods_as_a_full_evaluation_does(data):
     check_reserved(data, 8)
 
 
 @pytest.mark.slow
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_classes_respect_nominated_pods_as_a_full_evaluation_does_for_long(data):
-    check_reserved(data, 25)
+    check_reserved(data, 15)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -112,6 +112,7 @@ class Environment:
     cost_limit: int = COST_LIMIT
     estimate_limit: int | None = None  # refuse what may cost more; None: leave it to the budget while running
     sizes: Mapping[tuple[str, ...], int] = field(default_factory=dict)  # greatest lengths by path, for estimates
+    constant_errors: bool = False  # refuse what can only fail, as its arguments are literals; else it fails while running
 
     @property
     def functions(self) -> dict[tuple[str, bool], Function]:

@@ -1,17 +1,25 @@
-"""Checks of calls with literal arguments: moments, patterns, and the clauses of format()."""
+"""Checks of calls with literal arguments: moments, patterns, the clauses of format(), and whatever else can only fail."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from stowplan.cel.check import Checked
 from stowplan.cel.errors import CelError
 from stowplan.cel.kinds import Type, is_dyn
 from stowplan.cel.library.formatting import clauses
 from stowplan.cel.library.moments import parse_duration, parse_timestamp
+from stowplan.cel.library.network import parse_cidr
 from stowplan.cel.library.regex import compile_pattern
 from stowplan.cel.limits import Refusal
+from stowplan.cel.overloads import Function
 from stowplan.cel.tree import Call, Const, ListOf, Node, walk
+from stowplan.cel.values import Timestamp
 
 _PARSERS = {"timestamp": parse_timestamp, "duration": parse_duration}
+_SAMPLES = {"timestamp": Timestamp(0), "net.CIDR": parse_cidr("10.0.0.0/8")}
+"""a value of each type whose functions refuse texts (time zones, times of day, addresses) whatever the value is"""
 _NUMBERS = frozenset(("int", "uint"))
 # "NaN" and "Infinity" as strings are doubles to %f and %e
 _TAKES = {  # which types a clause of format() takes, and how its message goes
@@ -40,6 +48,21 @@ def check_literals(checked: Checked, *, formats: bool) -> None:
             _pattern(checked, node.args[-1])
         elif formats and node.function == "format" and isinstance(node.target, Const) and isinstance(node.target.value, str):
             _format(checked, node, node.target.value)
+
+
+def sampled(refusals: list[Refusal], node: Call, function: Function, receiver: str, args: list[Any]) -> None:
+    """Refuses a call whose literal texts are wrong for any receiver of its type."""
+    sample = _SAMPLES.get(receiver)
+    if sample is not None and args and all(type(value) is str for value in args):
+        failing(refusals, node, lambda *values: function.find(*values)(*values), [sample, *args])
+
+
+def failing(refusals: list[Refusal], node: Node, kernel: Callable[..., Any], values: list[Any]) -> None:
+    """Refuses a call that has no value for these arguments."""
+    try:
+        kernel(*values)
+    except CelError as error:
+        refusals.append(Refusal(error.message, node.start, node.end))
 
 
 def _refuse(checked: Checked, node: Node, message: str) -> None:

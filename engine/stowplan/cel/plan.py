@@ -21,6 +21,7 @@ from stowplan.cel.folds import Frame, Step
 from stowplan.cel.library.optional import look, look_field
 from stowplan.cel.library.regex import compile_pattern
 from stowplan.cel.limits import Refusal
+from stowplan.cel.literals import failing, sampled
 from stowplan.cel.messages import build
 from stowplan.cel.overloads import Function
 from stowplan.cel.tree import (
@@ -205,6 +206,8 @@ class _Planner:
         if node.function == "_[_]":
             container, key = args
             literal = self.constants.get(node.args[1])
+            if self.env.constant_errors and node.args[0] in self.constants and node.args[1] in self.constants:
+                failing(self.refusals, node, get_item, [self.constants[part] for part in node.args])
             if type(literal) is str:
                 return item_of(container, literal, (node.start, node.end))
             return self.at(node, lambda frame: get_item(container(frame), key(frame)))
@@ -228,6 +231,9 @@ class _Planner:
     def folded(self, node: Call, function: Function, parts: tuple[Node, ...]) -> Step | None:
         """The value of a call of constants; its error is a refusal where Kubernetes computes it when it compiles."""
         if not all(part in self.constants for part in parts):
+            if self.env.constant_errors:
+                known = [self.constants.get(part, MISSING) for part in parts[1:]]
+                sampled(self.refusals, node, function, self.checked.types[parts[0]].name if parts else "", known)
             return None
         values = [self.constants[part] for part in parts]
         eager = node.function in _CONVERSIONS and len(parts) == 1 and parts[0] not in self.computed
@@ -241,7 +247,7 @@ class _Planner:
                 return None
             return self.constant(node, value)
         except CelError as error:
-            if self.env.dialect.eager and eager:
+            if (self.env.dialect.eager and eager) or self.env.constant_errors:
                 self.refusals.append(Refusal(error.message, node.start, node.end))
             return None
 

@@ -74,17 +74,18 @@ def command() -> None:
 @server
 @FORM
 def status(server: str, form: str) -> int:
-    """Show the policy in force, and a newer text that was refused. Exits with 1 where one was refused or is missing.
+    """Show the policy in force, a newer text that was refused, and how the versions of a rollout compare.
+
+    Exits with 1 where a text was refused or is missing.
 
     \b
       stowplan policy status
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
     from stowplan.cli.server import ServerError, fetch
 
-    found = fetch(server, "/configz")
-    if not isinstance(found, dict) or "policy" not in found:
-        raise ServerError(f"{server} has no /configz: is this a scheduler?")
-    told = found["policy"]
+    told = fetch(server, "/policy")
+    if not isinstance(told, dict) or "generation" not in told:
+        raise ServerError(f"{server} has no /policy: is this a scheduler?")
     code = int(told["generation"] is None or "rejected" in told or "trouble" in told)
     if form != "table":
         from stowplan.cli.output import document
@@ -96,6 +97,7 @@ def status(server: str, form: str) -> int:
 
 
 def _status(told: dict[str, Any]) -> None:
+    from stowplan.cli import rollout
     from stowplan.cli.output import Page
     from stowplan.cli.server import moment, now, span
 
@@ -117,6 +119,8 @@ def _status(told: dict[str, Any]) -> None:
             page.line(f"  {error}", fg="red")
     if "trouble" in told:
         page.line(told["trouble"], fg="red")
+    if "rollout" in told:
+        rollout.show(page, told["rollout"])
     page.write()
 
 

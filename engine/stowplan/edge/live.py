@@ -41,11 +41,13 @@ from stowplan.edge.serve import Check, Page
 from stowplan.edge.serve.checks import Limits
 from stowplan.edge.serve.configz import InForce, configz, policy_hash
 from stowplan.edge.serve.decisions import decisions
+from stowplan.edge.serve.policy import policy as policy_page
 from stowplan.edge.serve.queue import queue
 from stowplan.edge.serve.shadow import shadow
 from stowplan.edge.tracing import Traces, tracing
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.loop import Loop
+from stowplan.loop.rollout import rollout_json
 from stowplan.plugins.arguments import DynamicResourcesArgs
 from stowplan.policy.compile import Policy
 from stowplan.profile import Configuration
@@ -190,7 +192,8 @@ def _pages(ledger: Ledger, keeper: Keeper) -> tuple[Page, ...]:
         source = "" if keeper.in_force is None else keeper.in_force.offer.source.name
         return InForce(ledger.policy, ledger.generation, source, described(keeper))
 
-    return (configz(in_force), *decisions(lambda: ledger.records), queue(lambda: ledger), shadow(lambda: ledger.shadow))
+    told = configz(in_force), policy_page(in_force, lambda: rollout_json(ledger))
+    return (*told, *decisions(lambda: ledger.records), queue(lambda: ledger), shadow(lambda: ledger.shadow))
 
 
 def _report(ledger: Ledger, options: Options) -> None:

@@ -12,12 +12,13 @@ from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
-from stowplan.state import ALLOCATABLE, REQUESTED, Asked, Cluster, Feasible, Numbers, OddShares, Shares, scored, shares
+from stowplan.state import ALLOCATABLE, LEDGER, REQUESTED, Asked, Cluster, Feasible, Numbers, OddShares, Shares, scored, shares
 from stowplan.state.devices import DEVICES, device_stamp
 
 # NumPy takes an array of no dimensions for a constant a third of a microsecond faster than a number
 ONE: NDArray[np.float64] = np.array(1.0)
-HALF, HUNDRED = np.array(0.5), np.array(float(MAX_SCORE))
+TWO, HALF = np.array(2.0), np.array(0.5)
+FIFTY, HUNDRED = np.array(MAX_SCORE / 2), np.array(float(MAX_SCORE))
 THREE_HALVES, TO_HALF = np.array(MAX_SCORE + MAX_SCORE // 2), np.array(1)
 
 
@@ -42,11 +43,7 @@ def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     found = shares(ask.scored, cluster, nonzero=False, counted=selects if ask.devices else None)
-    deviation = spread(filled(found)) if isinstance(found, Shares) else odd_deviation(found)
-    # 100 less the deviation in hundredths, truncated, for the node without the pod and with it
-    np.subtract(ONE, deviation, out=deviation)
-    deviation *= HUNDRED
-    before, after = deviation.astype(np.int64)
+    before, after = evenness(filled(found)) if isinstance(found, Shares) else hundredths(odd_deviation(found))
     score: Numbers = after - before
     score += THREE_HALVES
     score >>= TO_HALF  # that is 50 more than half of (50 and the difference), rounded down
@@ -55,11 +52,30 @@ def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
 
 def filled(found: Shares) -> NDArray[np.float64]:
     """Used fractions of the resources, at most 1: without the pod and with it x resources x rows."""
-    fractions: NDArray[np.float64] = np.empty((2, *found.used.shape))
-    fractions[0] = found.used
-    np.add(found.used, found.asked.float_wanted, out=fractions[1])
-    fractions /= found.allocatable
+    fractions: NDArray[np.float64] = found.entries.used + found.asked.float_stages
+    fractions /= found.entries.allocatable
     return np.minimum(fractions, ONE, out=fractions)
+
+
+def evenness(fractions: NDArray[np.float64]) -> Numbers:
+    """`hundredths` of the deviation over the middle axis."""
+    if fractions.shape[1] != 2:
+        return hundredths(spread(fractions))
+    twice: NDArray[np.float64] = fractions[:, 0] - fractions[:, 1]
+    np.abs(twice, out=twice)
+    # all in twice the size: as halving is exact, each step rounds as it does in `hundredths`
+    np.subtract(TWO, twice, out=twice)
+    twice *= FIFTY
+    even: Numbers = twice.astype(np.int64)
+    return even
+
+
+def hundredths(deviation: NDArray[np.float64]) -> Numbers:
+    """100 less the deviation in hundredths, truncated; overwrites it."""
+    np.subtract(ONE, deviation, out=deviation)
+    deviation *= HUNDRED
+    even: Numbers = deviation.astype(np.int64)
+    return even
 
 
 def odd_deviation(found: OddShares) -> NDArray[np.float64]:
@@ -93,7 +109,7 @@ PLUGIN = Plugin(
     frozenset({"preScore", "score"}),
     weight=1,
     args=NodeResourcesBalancedAllocationArgs,
-    reads=(ALLOCATABLE, REQUESTED, DEVICES),
+    reads=(ALLOCATABLE, REQUESTED, LEDGER, DEVICES),
     asks=asks,
     scores=scores,
 )

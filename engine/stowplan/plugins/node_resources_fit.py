@@ -16,6 +16,7 @@ from stowplan.plugins.arguments import NodeResourcesFitArgs, ScoringStrategy, Sh
 from stowplan.plugins.plugin import FILTERS_AND_SCORES, MAX_SCORE, Plugin, Reason, Rejections
 from stowplan.state import (
     ALLOCATABLE,
+    LEDGER,
     NONZERO_REQUESTED,
     PODS,
     REQUESTED,
@@ -32,13 +33,12 @@ from stowplan.state import (
 from stowplan.state.amounts import PLAIN, Floats
 from stowplan.state.devices import DEVICES, device_stamp
 
-ONE_POD = ("pods",)
 TOO_MANY_PODS = Reason("Too many pods")
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Requests as the filter compares them."""
+    """Requests as the filter compares them, one pod the first of them."""
 
     names: tuple[str, ...]
     amounts: Numbers
@@ -91,9 +91,9 @@ def device_backed(cluster: Cluster) -> Collection[str]:
 @lru_cache(maxsize=4096)
 def checked(requests: Amounts) -> Checked:
     """The requests of an ask."""
-    amounts = np.array(list(requests.values()), dtype=np.int64).reshape(-1, 1)
+    amounts = np.array([1, *requests.values()], dtype=np.int64).reshape(-1, 1)
     floats, plain = amounts.astype(np.float64), bool((amounts < PLAIN).all())
-    return Checked(tuple(requests), amounts, tuple(insufficient(name) for name in requests), floats, plain)
+    return Checked(("pods", *requests), amounts, (TOO_MANY_PODS, *map(insufficient, requests)), floats, plain)
 
 
 @lru_cache(maxsize=1024)
@@ -103,20 +103,22 @@ def insufficient(name: str) -> Reason:
 
 
 def rejects(ask: Ask, cluster: Cluster) -> Rejections:
-    allocatable, requested, wanted = cluster[ALLOCATABLE], cluster[REQUESTED], ask.checked
-    names, pods = wanted.names, cluster[PODS]
-    counted = pods.plain(ONE_POD) and allocatable.plain(ONE_POD)  # a store that has never seen a running pod counts none
-    if wanted.plain and counted and allocatable.plain(names) and requested.plain(names):
-        full = pods.floats(ONE_POD)[0] >= allocatable.floats(ONE_POD)[0]
-        short = wanted.floats > allocatable.floats(names) - requested.floats(names)
-    else:
-        full = pods["pods"] >= allocatable["pods"]
-        short = wanted.amounts > allocatable.matrix(names) - requested.matrix(names)
-    found: dict[Reason, Mask] = {TOO_MANY_PODS: full}
-    found.update(zip(wanted.reasons, short, strict=True))
+    wanted = ask.checked
+    free = cluster[LEDGER].free(wanted.names) if wanted.plain else None
+    short = wanted.amounts > free_integers(wanted.names[1:], cluster) if free is None else wanted.floats > free
+    if not np.count_nonzero(short):
+        return {}
+    found: dict[Reason, Mask] = dict(zip(wanted.reasons, short, strict=True))
     for name in ask.delegated:
-        found[insufficient(name)] &= allocatable[name] > 0
+        found[insufficient(name)] &= cluster[ALLOCATABLE][name] > 0
     return found
+
+
+def free_integers(names: tuple[str, ...], cluster: Cluster) -> Numbers:
+    """Pods that may still come, then what is left of some resources, as int64 wraps around."""
+    allocatable = cluster[ALLOCATABLE]
+    resources = allocatable.matrix(names) - cluster[REQUESTED].matrix(names)
+    return np.vstack([allocatable["pods"] - cluster[PODS]["pods"], resources])
 
 
 def final(ask: Ask, cluster: Cluster) -> Mask:
@@ -156,7 +158,7 @@ PLUGIN = Plugin(
     FILTERS_AND_SCORES | {"placementScore"},
     weight=1,
     args=NodeResourcesFitArgs,
-    reads=(ALLOCATABLE, REQUESTED, NONZERO_REQUESTED, PODS, DEVICES),
+    reads=(ALLOCATABLE, REQUESTED, NONZERO_REQUESTED, PODS, LEDGER, DEVICES),
     asks=asks,
     rejects=rejects,
     final=final,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stowplan.objects import Pod
@@ -55,6 +57,28 @@ def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> At
         _preempt(policy, store, found)
     else:
         _choose(profile, policy, store, found, filtering)
+    return found
+
+
+def on_nominated(policy: Policy, store: Store, pod: Pod, asks: dict[str, Any]) -> Attempt | None:
+    """The attempt of an admitted pod whose nominated node takes it, in which no other node was looked at; None for any other.
+
+    `attempt` comes to the same, and says why a node does not take the pod.
+    """
+    row = store.row_of.get(pod.nominated_node)
+    if row is None:
+        return None
+    found = Attempt(pod, policy.profile_of(pod, store) or "")
+    profile = policy.profiles[found.profile]
+    opening = found.opening = open_pod(profile, asks, Cluster(store))
+    if opening.refusal is not None:
+        return None
+    found.feasible = np.array([row], dtype=np.intp)
+    found.filtering = filter_rows(profile, opening, Cluster(store, found.feasible))
+    _, crowded = with_nominated(profile, policy, store, found, {row: Supposition()})
+    if found.filtering.first[0] >= 0 or any(crowded):
+        return None
+    score(profile, store, found)
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stowplan.objects import DeviceClass, OtherFact, Pod
 from stowplan.plugins.plugin import Plugin
-from stowplan.policy.attempt import admission, attempt
+from stowplan.policy.attempt import admission, attempt, on_nominated
 from stowplan.policy.audit import objections
 from stowplan.policy.classes import Classes
 from stowplan.policy.compile import Policy, Profile
@@ -19,6 +19,7 @@ from stowplan.policy.decision import Refusals
 from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
+from stowplan.policy.reserved import Reservations
 from stowplan.state import Cluster, Mask, Store
 
 MOST_NUMBERS = 4096
@@ -46,7 +47,7 @@ class Choice:
 
     @property
     def tied(self) -> Mask | None:
-        """Rows with the highest total, found out when first asked for, which must be before anything changes."""
+        """Rows with the highest total, found out when first asked for, which must be before anything changes or is decided."""
         if self._tied is None and self.find_tied is not None:
             self._tied = self.find_tied()
         return self._tied
@@ -68,7 +69,8 @@ class Chooser:
         self._personal = {
             name for name, profile in policy.profiles.items() if any(plugin.personal for plugin in profile.plugins.values())
         }
-        self._failures: dict[int, tuple[tuple[int, int, int, str], Choice]] = {}
+        self._reservations = Reservations(policy, store)
+        self._failures: dict[int, tuple[tuple[int | str, ...], Choice]] = {}
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
@@ -97,12 +99,16 @@ class Chooser:
         if skipped is not None:
             return Choice(skipped=skipped)
         profile = self._policy.serving(pod, self._store)
-        special = pod.nominated_node or self._store.nominated or profile.scheduler_name in self._broken
-        if special or not self._store.nodes:
+        if profile.scheduler_name in self._broken or not self._store.nodes:
             return self._fully(pod)
+        if pod.nominated_node:
+            return self._nominated(pod)
         key, asks = self._asks(pod)
-        found = self._classes.get(key, profile, lambda: open_pod(profile, asks, Cluster(self._store), briefly=True))
-        if found.failing or found.faulty:
+        crowding = self._reservations.crowding(key, profile, asks, pod.spec.priority) if self._store.nominated else None
+        withheld = frozenset[int]() if crowding is None else crowding.refused
+        found = self._classes.get(key, profile, lambda: open_pod(profile, asks, Cluster(self._store), briefly=True), withheld)
+        unclear = crowding is not None and (crowding.faulty or self._nominated_before(pod))
+        if found.failing or found.faulty or unclear:
             return self._fully(pod)
         best = found.best()
         if best is None:
@@ -111,6 +117,16 @@ class Chooser:
         score = total if profile.scale == 1 else points(total, profile.scale)
         facts = reserve(self._reserving[profile.scheduler_name], asks, self._store, row)
         return Choice(row, score, partial(found.tied, total), found.feasible, facts=facts)
+
+    def _nominated(self, pod: Pod) -> Choice:
+        """The node nominated for the pod if that takes it, whatever other nodes are like."""
+        found = on_nominated(self._policy, self._store, pod, self._asks(pod)[1])
+        return self._fully(pod) if found is None else self._choice(found)
+
+    def _nominated_before(self, pod: Pod) -> bool:
+        """Whether the pod itself is one of the nominated ones, as the store knows it."""
+        known = self._store.pending.get(pod.key)
+        return known is not None and bool(known.nominated_node)
 
     def _asks(self, pod: Pod) -> tuple[int, dict[str, Any]]:
         """Class number and asks, computed once per distinct spec, labels, namespace, owner and status.
@@ -150,19 +166,22 @@ class Chooser:
         self._keys.clear()
         self._numbers.clear()
         self._failures.clear()
-        self._classes = Classes(self._store)
+        self._classes, self._reservations = Classes(self._store), Reservations(self._policy, self._store)
 
     def _failed(self, key: int, pod: Pod) -> Choice:
-        """An unschedulable pod; its message is kept for as long as no pod or node moves."""
-        stamp = (self._store.epoch, len(self._store.log), pod.spec.priority, pod.spec.preemption_policy)
+        """An unschedulable pod; its message is kept for as long as no pod or node moves, nor any nomination or other fact."""
+        store, spec = self._store, pod.spec
+        stamp = (store.epoch, len(store.log), store.nominations, store.lookups, spec.priority, spec.preemption_policy)
         known = self._failures.get(key)
         if known is None or known[0] != stamp:
             known = self._failures[key] = (stamp, self._fully(pod))
         return known[1]
 
     def _fully(self, pod: Pod) -> Choice:
-        """Without a class: what nominated pods or a refusal make different."""
-        found = attempt(self._policy, self._store, pod)
+        """Without a class: what a refusal makes different."""
+        return self._choice(attempt(self._policy, self._store, pod))
+
+    def _choice(self, found: Attempt) -> Choice:
         choice = from_attempt(found, len(self._store.nodes))
         if choice.row is not None and found.opening is not None:
             choice.facts = reserve(self._reserving[found.profile], found.opening.asks, self._store, choice.row)

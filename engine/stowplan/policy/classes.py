@@ -17,7 +17,7 @@ from stowplan.plugins.plugin import ScoringError
 from stowplan.policy.compile import Profile
 from stowplan.policy.evaluate import Opening, raw_scores
 from stowplan.policy.groups import Groups, Values
-from stowplan.policy.layers import DENSE_SHARE, FEASIBLE_FROM, Fixed, Local, Plan, anyone
+from stowplan.policy.layers import DENSE_SHARE, FEASIBLE_FROM, REJECTED, Fixed, Local, Plan, anyone
 from stowplan.policy.wide import Wide
 from stowplan.state import Cluster, Mask, Numbers, Reach, Rows, Store
 
@@ -61,6 +61,8 @@ class PodClass:
         self._own: Numbers | None = None
         """the total, where it is not that of the local layer plus a constant"""
         self._ranks, self._in_order = self._store.name_ranks(), self._store.named_in_order()
+        self._withheld: frozenset[int] = frozenset()
+        """rows that pass, yet are not to be chosen: they count as rejected for as long as they are withheld"""
         self._make_groups()
 
     def _make_groups(self) -> None:
@@ -76,17 +78,24 @@ class PodClass:
         self._rebuild()
 
     def _acceptable(self) -> Mask:
-        base = self._fixed.base
-        return self._local.passed if base is None else self._local.passed & (base > FEASIBLE_FROM)
+        base, passed = self._fixed.base, self._local.passed
+        found = passed if base is None else passed & (base > FEASIBLE_FROM)
+        if self._withheld:
+            found = found.copy()
+            found[list(self._withheld)] = False
+        return found
 
     def _accepts(self, row: int) -> bool:
+        return row not in self._withheld and self._passes(row)
+
+    def _passes(self, row: int) -> bool:
         base = self._fixed.base
         return bool(self._local.passed[row]) and (base is None or bool(base[row] > FEASIBLE_FROM))
 
     # Keeping current
 
-    def refresh(self) -> None:
-        """Bring the total up to date with the store's log."""
+    def refresh(self, withheld: frozenset[int]) -> None:
+        """Bring the total up to date with the store's log, these rows withheld."""
         log, size = self._store.log, self._local.size
         self._local.refresh()
         changed = log.since(self._place, max(1, size // DENSE_SHARE))
@@ -94,13 +103,29 @@ class PodClass:
         rows = slice(size) if changed is None else changed
         stirred = self._count_flips()
         stirred = self._groups.follow(rows, self._accepts) or stirred
+        returned = self._withheld
+        if returned or withheld:
+            stirred = self._withhold(withheld) or stirred
         different = self._wide.refresh(stirred=stirred)
         if len(self._wide.codes) > self._known:
             self._make_groups()
-        elif different or changed is None:
+        elif different or changed is None or (withheld and self._own is None):
             self._rebuild()
         elif self._own is not None:
-            self._patch(changed)
+            self._patch(changed if returned == withheld else np.concatenate((changed, list(returned))).astype(np.intp))
+        if withheld:
+            assert self._own is not None
+            self._own[list(withheld)] = REJECTED
+
+    def _withhold(self, rows: frozenset[int]) -> bool:
+        """Withhold these rows and no others. True if scores of groups may change."""
+        stirred, before = False, self._withheld
+        if rows != before:
+            for row in rows ^ before:
+                if self._passes(row):
+                    stirred |= self._groups.flip(row, row in before)
+            self._withheld = rows
+        return stirred
 
     def _count_flips(self) -> bool:
         """Follow rows that began or ceased to pass the local layer. True if scores of groups may change."""
@@ -114,12 +139,13 @@ class PodClass:
             return True
         stirred, base = False, self._fixed.base
         for code in (flipped if base is None else flipped[base[flipped >> 1] > FEASIBLE_FROM]).tolist():
-            stirred |= self._groups.flip(code >> 1, bool(code & 1))
+            if code >> 1 not in self._withheld:
+                stirred |= self._groups.flip(code >> 1, bool(code & 1))
         return stirred
 
     def _rebuild(self) -> None:
         """The total of all rows."""
-        if len(self._groups) == 1 and self._fixed.base is None:
+        if len(self._groups) == 1 and self._fixed.base is None and not self._withheld:
             self._own = None
         else:
             if self._own is None:
@@ -230,20 +256,22 @@ class Classes:
     def __len__(self) -> int:
         return len(self._classes)
 
-    def get(self, key: int, profile: Profile, opened: Callable[[], Opening]) -> PodClass:
-        """The class of a number, current; `opened` tells what it asks if it is new."""
+    def get(self, key: int, profile: Profile, opened: Callable[[], Opening], withheld: frozenset[int] = frozenset()) -> PodClass:
+        """The class of a number, current; `opened` tells what it asks if it is new. Rows `withheld` are not to be chosen."""
         if self._epoch != self._store.epoch:
             self._start()
         found = self._classes.get(key)
         if found is None:
             found = self._classes[key] = PodClass(self._plan(profile), opened(), self._store, self._layers)
+            if withheld and not found.failing:
+                found.refresh(withheld)
             self._own_bytes += found.nbytes
             self._trim()
         else:
             self._classes.move_to_end(key)
             if not found.failing:
                 before = found.nbytes
-                found.refresh()
+                found.refresh(withheld)
                 self._own_bytes += found.nbytes - before
         return found
 

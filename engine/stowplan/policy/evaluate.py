@@ -83,13 +83,21 @@ def open_pod(profile: Profile, asks: Mapping[str, Any], cluster: Cluster, *, bri
 
 
 def _prefilter(plugin: Plugin, ask: Any, cluster: Cluster) -> Status:
-    if ask is None or plugin.rejects is None or plugin.rejects(ask, cluster.rows(NO_ROWS)) is None:
+    if ask is None or skips(plugin, ask, cluster.rows(NO_ROWS)):
         return SKIP
     refusal: Refusal | None = plugin.refuses(ask, cluster) if plugin.refuses else None
     if refusal is not None:
         return Status(refusal.code, tuple(sorted(refusal.reasons)))
     names = plugin.narrows(ask) if plugin.narrows else None
     return SUCCESS if names is None else Status(Code.SUCCESS, nodes=tuple(sorted(names)))
+
+
+def skips(plugin: Plugin, ask: Any, nothing: Cluster) -> bool:
+    """Whether a plugin has nothing to filter in the cluster as it stands; `nothing` is a view of no rows.
+
+    A plugin that skips is not asked about supposed pods either.
+    """
+    return plugin.rejects is None or plugin.rejects(ask, nothing) is None
 
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)

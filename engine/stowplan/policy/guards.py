@@ -1,6 +1,6 @@
-"""Reads of keys that may be missing, and the questions that expressions ask before they rely on a key.
+"""Reads of keys and members that may be missing, and the questions that expressions ask before they rely on a key.
 
-A place is a path such as ("pod", "labels", "app"). What a condition says of places is used where the condition is known to
+A place is a path such as ("pod", "labels", "app") or ("pod", "owner"), also one that starts with a name that a macro gives. What a condition says of places is used where the condition is known to
 hold: beside it in a conjunction, in the branch of a conditional, and in what a rule does after its `when`.
 """
 
@@ -11,7 +11,9 @@ from functools import reduce
 from typing import TypeAlias
 
 from stowplan.cel.check import Checked
-from stowplan.cel.tree import Call, Choice, Const, Ident, ListOf, Logic, MapOf, Node, Select, walk
+from stowplan.cel.kinds import STRING
+from stowplan.cel.tree import Call, Choice, Const, Fold, Ident, ListOf, Logic, MapOf, Node, Select, walk
+from stowplan.plugins.cel_rule.presence import may_lack
 
 Place: TypeAlias = tuple[str, ...]
 Places: TypeAlias = frozenset[Place]
@@ -21,12 +23,13 @@ NONE: Places = frozenset()
 _STRICT = (Call, Const, Ident, ListOf, MapOf, Select)
 """nodes that have no value if one of their parts has none"""
 _LAZY = ("or", "orValue")
-_MAPS = frozenset(("labels", "annotations"))
+_GIVEN = ("params", "variables")
+"""roots whose members are written in the policy"""
 _SHORT: Mapping[Place, str] = {("metadata", "labels"): "labels", ("metadata", "annotations"): "annotations"}
 
 
 def unguarded(checked: Checked, given: Places, variables: Variables) -> Iterator[tuple[Checked, Node, Place]]:
-    """The first read of each label or annotation that may be missing, also in the variables that the expression uses.
+    """The first read of each key or member that may be missing, also in the variables that the expression uses.
 
     `given` are places that are known to be there. Each read comes with the expression that it stands in.
     """
@@ -36,8 +39,8 @@ def unguarded(checked: Checked, given: Places, variables: Variables) -> Iterator
     while todo:
         where, node, known = todo.pop()
         place = _read(where, node)
-        if place is not None and _optional(place) and _short(place) not in known | told:
-            told.add(_short(place))
+        if place is not None and _optional(where, node, place) and _short(place) not in known | told:
+            told |= _one(place)  # what leads to it is not told apart
             yield where, node, place
         variable = _variable(where, node, variables)
         if variable is not None and (id(variable), known) not in seen:
@@ -76,8 +79,24 @@ def _parts(checked: Checked, node: Node, variables: Variables) -> Iterator[tuple
         says = [_implied(checked, term, not node.dominant, variables) for term in node.terms]
         for index, term in enumerate(node.terms):
             yield term, reduce(frozenset.union, (*says[:index], *says[index + 1 :]), NONE)
+    elif isinstance(node, Fold):
+        filtered = _filtered(checked, node, variables)
+        yield node.source, NONE
+        if node.where is not None:
+            yield node.where, filtered
+            filtered |= _implied(checked, node.where, True, variables)
+        yield node.body, filtered
     else:
         yield from ((part, NONE) for part in node.children())
+
+
+def _filtered(checked: Checked, node: Fold, variables: Variables) -> Places:
+    """What a filter says of the elements that a macro walks: `pods.filter(p, has(p.owner)).map(q, q.owner.name)`."""
+    source = node.source
+    if not isinstance(source, Fold) or source.kind != "filter" or len(node.names) > 1 or len(source.names) > 1:
+        return NONE
+    known = _implied(checked, source.body, True, variables) | _filtered(checked, source, variables)
+    return frozenset((node.names[0], *place[1:]) for place in known if place[0] == source.names[0])
 
 
 def _implied(checked: Checked, node: Node, truth: bool, variables: Variables) -> Places:
@@ -151,9 +170,10 @@ def _member(checked: Checked, node: Call) -> Place | None:
 
 
 def _read(checked: Checked, node: Node) -> Place | None:
-    """The place of a plain access to a member of a map."""
+    """The place of a plain access to a member of a map or of an object that may lack it."""
     if isinstance(node, Select) and not (node.test or node.optional):
-        return _path(checked, node) if checked.types[node.operand].name == "map" else None
+        kind = checked.types.get(node.operand)  # none in a qualified name
+        return _path(checked, node) if kind is not None and (kind.name == "map" or may_lack(kind, node.field)) else None
     if isinstance(node, Call) and node.function == "_[_]" and checked.types[node.args[0]].name == "map":
         return _path(checked, node)
     return None
@@ -162,17 +182,25 @@ def _read(checked: Checked, node: Node) -> Place | None:
 def _path(checked: Checked, node: Node) -> Place | None:
     if node in checked.variables:
         return (checked.variables[node],)
+    if isinstance(node, Ident):
+        return (node.name,)
     if isinstance(node, Select):
         base, key = _path(checked, node.operand), node.field
     elif isinstance(node, Call) and node.function in ("_[_]", "_[?_]") and len(node.args) == 2 and isinstance(node.args[1], Const):
         base, key = _path(checked, node.args[0]), str(node.args[1].value)
+    elif isinstance(node, Call) and node.function == "domain" and node.target is not None and isinstance(node.args[0], Const):
+        base, key = _path(checked, node.target), f'domain("{node.args[0].value}")'
     else:
         return None
     return None if base is None else (*base, key)
 
 
-def _optional(place: Place) -> bool:
-    return len(place) > 2 and place[0] in ("pod", "node", "namespace") and place[-2] in _MAPS
+def _optional(checked: Checked, node: Node, place: Place) -> bool:
+    """Whether what is read may be missing: any member found by `_read`, and keys of maps of texts (an amount that is missing is 0)."""
+    if place[0] in _GIVEN:
+        return False
+    kind = checked.types[node.operand if isinstance(node, Select) else node.children()[0]]
+    return kind.name != "map" or (len(place) > 2 and kind.params[1] == STRING)
 
 
 def _short(place: Place) -> Place:
@@ -182,4 +210,5 @@ def _short(place: Place) -> Place:
 
 
 def _one(place: Place | None) -> Places:
-    return NONE if place is None else frozenset((_short(place),))
+    """The place and all that lead to it."""
+    return NONE if place is None else frozenset(_short(place[:size]) for size in range(2, len(place) + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,13 +65,13 @@ def with_nominated(
     assert found.opening is not None
     rows: list[int] = []
     worlds: list[Supposition] = []
-    for name, pods in store.nominated.items():
-        row = store.row_of.get(name)
-        others = [pod for pod in pods.values() if counts_as_nominated(policy, found.pod, pod)]
-        if row is not None and others and (removed is None or row in removed):
-            rows.append(row)
-            gone = removed[row] if removed else Supposition()
-            worlds.append(Supposition(added=others, removed=gone.removed, tried=gone.tried))
+    for row, pods in nominated_rows(store):
+        if removed is None or row in removed:
+            others = [pod for pod in pods if counts_as_nominated(policy, found.pod, pod)]
+            if others:
+                rows.append(row)
+                gone = removed[row] if removed else Supposition()
+                worlds.append(Supposition(added=others, removed=gone.removed, tried=gone.tried))
     if not rows:
         return (), ()
     filtering = filter_rows(profile, found.opening, Cluster(store).suppose(np.array(rows, dtype=np.intp), worlds))
@@ -80,4 +80,17 @@ def with_nominated(
 
 def counts_as_nominated(policy: Policy, pod: Pod, other: Pod) -> bool:
     """Whether a nominated pod counts as running while another is tried (framework's addNominatedPods)."""
-    return other.key != pod.key and other.spec.priority >= pod.spec.priority and policy.serves(other)
+    return other.key != pod.key and counts_from(policy, pod.spec.priority, other)
+
+
+def counts_from(policy: Policy, priority: int, other: Pod) -> bool:
+    """Whether a nominated pod counts for all other pods of a priority."""
+    return other.spec.priority >= priority and policy.serves(other)
+
+
+def nominated_rows(store: Store) -> Iterator[tuple[int, Iterable[Pod]]]:
+    """Rows that pods are nominated to, with those pods."""
+    for name, pods in store.nominated.items():
+        row = store.row_of.get(name)
+        if row is not None:
+            yield row, pods.values()

@@ -5,7 +5,7 @@ A finding on an expression has the characters it is about; the caller knows wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel import Program
-from stowplan.cel.tree import Call, Node, walk
+from stowplan.cel.tree import Call, Const, Node, Select, walk
 from stowplan.plugins.cel_rule import errors, expressions_of
 from stowplan.plugins.cel_rule.compiled import Ask, Expressions
 from stowplan.plugins.plugin import Plugin
@@ -24,7 +24,20 @@ from stowplan.text import Code, Diagnostic, Severity, some
 
 MOST_PODS = 20
 """Pods for which rules are tried on a cluster."""
+_MAPS = frozenset(("labels", "annotations", "nodeSelector", "capacity", "allocatable", "limits", "requests", "overhead", "matchLabels"))
+"""members whose keys are free"""
 _ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
+
+
+WELL_KNOWN = {
+    "zone": "topology.kubernetes.io/zone",
+    "region": "topology.kubernetes.io/region",
+    "hostname": "kubernetes.io/hostname",
+    "arch": "kubernetes.io/arch",
+    "os": "kubernetes.io/os",
+    "instance-type": "node.kubernetes.io/instance-type",
+}
+"""What people call labels that Kubernetes sets on nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +64,32 @@ def lints(program: Program) -> Iterator[Lint]:
             elif node.function in _ORDER and kinds == ["string", "string"]:
                 message = 'texts are compared letter by letter: "10" is less than "9"'
                 yield Lint(Code.TEXT_ORDER, node.start, node.end, message, "for numbers write int(...), for versions semver(...)")
+            elif (key := domain_key(node)) in WELL_KNOWN:
+                message = f'"{key}" is hardly the label that is meant: Kubernetes itself sets no label of this name'
+                yield Lint(Code.UNKNOWN_LABEL, node.start, node.end, message, f'did you mean "{WELL_KNOWN[key]}"?')
+
+
+def domain_key(node: Node) -> str | None:
+    """The label in `node.domain("label")`."""
+    named = isinstance(node, Call) and node.function == "domain" and node.target is not None and isinstance(node.args[0], Const)
+    return str(node.args[0].value) if named else None  # type: ignore[attr-defined]
+
+
+def meant(key: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The note with the label that was meant: one that ends like it behind a slash, or one that is written nearly so."""
+    labels = sorted(known)
+    well_known = WELL_KNOWN.get(key, "")
+    behind = [well_known] if well_known in labels else [label for label in labels if "/" not in key and label.endswith(f"/{key}")]
+    close = (behind or get_close_matches(key, labels, 1) or [well_known])[0]
+    return (f'did you mean "{close}"?',) if close else ()
 
 
 def missing(node: Node, place: Place, outcome: str) -> Lint:
-    """A read of a key that may be missing, and what happens then."""
+    """A read of a key or member that may be missing, and what happens then."""
     base, key = ".".join(place[:-1]), place[-1]
     note = f'say what a missing key means, {base}[?"{key}"].orValue("..."), or ask first: when, has(), in'
+    if place[-2] not in _MAPS and isinstance(node, Select):
+        note = f"ask first: has({base}.{key}), in when or beside the read; or say what its absence means: {base}.?{key}"
     return Lint(Code.UNGUARDED, node.start, node.end, f'{base} may lack "{key}": {outcome}', note, Severity.INFO)
 
 
@@ -88,14 +121,21 @@ def _rules(profile: Profile) -> Iterator[Plugin]:
 
 
 def unknown_labels(expressions: Expressions, store: Store) -> Iterator[Diagnostic]:
-    """Labels that an expression reads and no node carries."""
+    """Labels that an expression reads, or whose domains it asks for, and no node carries."""
     known = {key for node in store.nodes for key in node.labels}
-    for column in expressions.reading.coded:
-        if column.family == LABELS.family and isinstance(column.key, str) and column.key not in known:
-            message = f'{expressions.name}: 0 of {len(store.nodes)} nodes have the label "{column.key}"'
-            close = get_close_matches(column.key, known, 1)
-            notes = (f'did you mean "{close[0]}"?',) if close else ()
-            yield Diagnostic(Code.UNKNOWN_LABEL, Severity.WARNING, message, expressions.span, "", notes)
+    read = [column.key for column in expressions.reading.coded if column.family == LABELS.family and isinstance(column.key, str)]
+    for key in dict.fromkeys([*read, *_domain_keys(expressions)]):
+        if key not in known:
+            message = f'{expressions.name}: 0 of {len(store.nodes)} nodes have the label "{key}"'
+            yield Diagnostic(Code.UNKNOWN_LABEL, Severity.WARNING, message, expressions.span, "", meant(key, known))
+
+
+def _domain_keys(expressions: Expressions) -> Iterator[str]:
+    programs = [expressions.value, expressions.when, expressions.message, *(one.program for one in expressions.variables.values())]
+    for program in programs:
+        for node in walk(program.checked.root) if program is not None else ():
+            if key := domain_key(node):  # "" is the whole cluster
+                yield key
 
 
 def _failing(plugin: Plugin, store: Store, asks: Mapping[str, Any]) -> Iterator[Diagnostic]:

@@ -293,7 +293,7 @@ class _Compiler:
 
     def over(self, variables: Mapping[str, Type]) -> Environment:
         """Where expressions know these variables and nothing else."""
-        return Environment(variables, extra=FUNCTIONS, estimate_limit=COST_LIMIT, sizes=SIZES)
+        return Environment(variables, extra=FUNCTIONS, estimate_limit=COST_LIMIT, sizes=SIZES, constant_errors=True)
 
     def of_node(self, name: str) -> bool:
         return name in self.variables and self.variables[name].of_node
@@ -337,7 +337,7 @@ class _Compiler:
 
 def _outcome(rule: Rule, name: str, whose: str) -> str:
     """What happens where an expression of a rule has no value because a key of the pod or the node is missing."""
-    which = "the node" if whose == "node" else "every node"
+    which = "every node" if whose in ("pod", "namespace") else "the node"
     if name == "messageExpression":
         return "the message is then the plain one"
     if rule.point == "filter":

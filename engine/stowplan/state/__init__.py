@@ -15,6 +15,7 @@ from stowplan.state.catalogue import (
     IMAGE_LISTS,
     IMAGES,
     LABELS,
+    LEDGER,
     MATCHING,
     MOUNTS,
     NAME,
@@ -38,6 +39,7 @@ from stowplan.state.counters import Among, Count, Domains
 from stowplan.state.crowd import Crowd
 from stowplan.state.feasible import IGNORED, Feasible
 from stowplan.state.images import Images
+from stowplan.state.ledger import Ledger
 from stowplan.state.objects import READY, raw_field
 from stowplan.state.pods import Held, Matching, PodTest, Question, Terms, held_terms
 from stowplan.state.ranks import Ranks, importance, started
@@ -58,6 +60,7 @@ __all__ = [
     "IMAGES",
     "IMAGE_LISTS",
     "LABELS",
+    "LEDGER",
     "MATCHING",
     "MOUNTS",
     "NAME",
@@ -95,6 +98,7 @@ __all__ = [
     "Gone",
     "Held",
     "Images",
+    "Ledger",
     "Mask",
     "Matching",
     "Numbers",

@@ -10,10 +10,11 @@ import numpy as np
 
 from stowplan.objects import Amounts, is_scalar
 from stowplan.state.amounts import PLAIN, Floats
-from stowplan.state.catalogue import ALLOCATABLE, NONZERO_REQUESTED, REQUESTED
+from stowplan.state.catalogue import ALLOCATABLE, LEDGER, NONZERO_REQUESTED, REQUESTED
 from stowplan.state.cluster import Cluster
 from stowplan.state.columns import Mask, Numbers
 from stowplan.state.devices import DeviceTest, device_totals
+from stowplan.state.ledger import Entries
 
 # NumPy takes an array of no dimensions for a constant a third of a microsecond faster than a number
 ZERO: Floats = np.array(0.0)
@@ -56,36 +57,35 @@ class Asked:
     float_wanted: Floats
     total: Floats
     """of the weights, a number"""
+    float_stages: Floats
+    """nothing, then what it wants: 2 x resources x 1"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shares:
-    """The resources that take part in scoring everywhere, as float64 matrices of resources x asked rows: exact integers."""
+    """The resources that take part in scoring everywhere, in float64: exact integers."""
 
     asked: Asked
-    allocatable: Floats
-    """above 0"""
-    used: Floats
+    entries: Entries
 
     def free(self) -> Floats:
         """What would be left with the pod there, 0 where it is more than there is; may be written to."""
-        free: Floats = self.allocatable - self.asked.float_wanted
-        free -= self.used
+        free: Floats = self.entries.left - self.asked.float_wanted
         return np.maximum(free, ZERO, out=free)
 
     def given_out(self) -> Floats:
         """What would be given out with the pod there, no more than there is; may be written to."""
-        return np.minimum(self.used + self.asked.float_wanted, self.allocatable)
+        return np.minimum(self.entries.used + self.asked.float_wanted, self.entries.allocatable)
 
     def odd(self) -> OddShares:
         """The same in integers."""
-        allocatable = self.allocatable.astype(np.int64)
-        return OddShares(self.asked, allocatable, self.used.astype(np.int64), np.ones(allocatable.shape, dtype=np.bool_))
+        allocatable = self.entries.allocatable.astype(np.int64)
+        return OddShares(self.asked, allocatable, self.entries.used.astype(np.int64), np.ones(allocatable.shape, dtype=np.bool_))
 
     def hundredths(self, amounts: Floats) -> Floats:
         """100 * amounts / allocatable for 0 <= amounts <= allocatable, as Go divides; overwrites them."""
         amounts *= HUNDRED
-        amounts /= self.allocatable
+        amounts /= self.entries.allocatable
         return np.floor(amounts, out=amounts)
 
     def mean(self, scores: Floats) -> Numbers:
@@ -143,7 +143,8 @@ def scored(resources: tuple[Weighted, ...], pod: Amounts) -> Asked:
     wanted = np.array([pod.get(resource.name) for resource in chosen], dtype=np.int64).reshape(-1, 1)
     weights = np.array([r.weight for r in chosen], dtype=np.int64)
     small = bool(chosen) and bool(((wanted >= 0) & (wanted < PLAIN)).all()) and 0 < weights.sum() < MOST_WEIGHT
-    floats = (weights.astype(np.float64), wanted.astype(np.float64), np.array(weights.sum(), dtype=np.float64))
+    stages = np.stack([np.zeros(wanted.shape), wanted.astype(np.float64)])
+    floats = (weights.astype(np.float64), stages[1], np.array(weights.sum(), dtype=np.float64), stages)
     return Asked(_same_names(tuple(r.name for r in chosen)), weights, wanted, small, *floats)
 
 
@@ -159,12 +160,12 @@ def shares(asked: Asked, cluster: Cluster, *, nonzero: bool, counted: DeviceTest
     `nonzero` counts cpu and memory of running pods with the defaults for silent containers. `counted` tells which devices
     stand for an extended resource on nodes that list none of it; None where none do.
     """
-    names, have = asked.names, cluster[ALLOCATABLE]
-    if counted is None and asked.small and have.plain(names):
-        given_out = cluster[NONZERO_REQUESTED] if nonzero else cluster[REQUESTED]
-        if given_out.plain(names) and not (nonzero and not NONZERO.issuperset(names)):
-            return Shares(asked, have.floats(names), given_out.floats(names))
-    allocatable, used = have.matrix(names), _given_out(names, cluster, nonzero=nonzero)
+    names = asked.names
+    if counted is None and asked.small:
+        entries = cluster[LEDGER].entries(names, nonzero=nonzero)
+        if entries is not None:
+            return Shares(asked, entries)
+    allocatable, used = cluster[ALLOCATABLE].matrix(names), _given_out(names, cluster, nonzero=nonzero)
     for place, name in enumerate(names):
         if counted is not None and (totals := device_totals(name, cluster, counted)) is not None:
             backed = (np.arange(len(names)) == place)[:, None] & (allocatable == 0) & (totals[0] > 0)

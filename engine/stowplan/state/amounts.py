@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,18 +28,13 @@ def int64(number: int) -> int:
 class Amount:
     """View of amounts by resource: `amount["cpu"]` is int64 over the asked rows (zeros for a name no node knows)."""
 
-    __slots__ = ("_block", "_cluster", "_derive", "_floats", "_storage")
+    __slots__ = ("_block", "_cluster", "_derive", "_storage")
 
     def __init__(self, storage: AmountBase, cluster: Cluster, derive: Callable[[Pod], Amounts] | None = None) -> None:
         """`derive`: what a pod adds, for sums over pods."""
         self._storage, self._cluster = storage, cluster
         self._derive = None if cluster.changes is None else derive
         self._block: Numbers | None = None
-        self._floats: Floats | None = None
-
-    def plain(self, names: tuple[str, ...]) -> bool:
-        """Whether the amounts of these resources are exact in float64, hundredths of them too, and nodes have some of each."""
-        return self._storage.plain(names)
 
     def matrix(self, names: tuple[str, ...]) -> Numbers:
         """Amounts of several resources, resources x asked rows; not to be written to."""
@@ -48,16 +42,6 @@ class Amount:
         if self._derive is not None or places is None:
             return np.array([self[name] for name in names], dtype=np.int64).reshape(len(names), self._cluster.size)
         return self._gathered()[places]
-
-    def floats(self, names: tuple[str, ...]) -> Floats:
-        """The matrix in float64, exact where it is `plain`; not to be written to."""
-        places = self._storage.found.get(names)
-        if places is None or self._derive is not None:
-            return self.matrix(names).astype(np.float64)
-        found = self._floats
-        if found is None:
-            found = self._floats = self._cluster.gather_columns(self._storage.floats)
-        return found[places]
 
     def __getitem__(self, resource: str) -> Numbers:
         place = self._storage.index.get(resource)
@@ -99,8 +83,7 @@ class AmountSource:
 
     def current(self) -> Numbers:
         """The amount of every row, as it stands."""
-        place = self.storage.index.get(self.resource)
-        return np.zeros(self.storage.matrix.shape[1], dtype=np.int64) if place is None else self.storage.matrix[place]
+        return self.storage.line(self.resource)
 
 
 PLAIN = 1 << 46
@@ -108,7 +91,7 @@ PLAIN = 1 << 46
 integers this small differ from a whole number by more than a rounding."""
 
 
-RESERVED = {"cpu": 0, "memory": 1, "pods": 2}
+RESERVED = {"pods": 0, "cpu": 1, "memory": 2}
 """Places of the resources that are mostly asked for together: side by side they are one piece of memory."""
 
 
@@ -120,8 +103,6 @@ class AmountBase(Storage[Amount]):
         self.index: dict[str, int] = {}
         """place of each resource that was seen"""
         self.matrix: Numbers = np.zeros((len(RESERVED), store.capacity), dtype=np.int64)
-        self.floats: Floats = np.zeros((len(RESERVED), store.capacity))
-        """the matrix in float64"""
         self.found: dict[tuple[str, ...], slice | Rows | None] = {}
         """answers of `places` so far"""
 
@@ -132,9 +113,18 @@ class AmountBase(Storage[Amount]):
             place = self.index[resource] = RESERVED.get(resource, len(self.matrix))
             if place == len(self.matrix):
                 self.matrix = np.vstack([self.matrix, np.zeros((1, self.matrix.shape[1]), dtype=np.int64)])
-                self.floats = np.vstack([self.floats, np.zeros((1, self.floats.shape[1]))])
             self.found.clear()
         return place
+
+    def line(self, resource: str) -> Numbers:
+        """Amounts of one resource over all rows, zeros where it is not known; not to be written to."""
+        place = self.index.get(resource)
+        return np.zeros(self.matrix.shape[1], dtype=np.int64) if place is None else self.matrix[place]
+
+    @property
+    def nodes(self) -> int:
+        """Number of rows that are nodes."""
+        return len(self._store.nodes)
 
     def places(self, names: tuple[str, ...]) -> slice | Rows | None:
         """Where in the matrix several resources stand; None where one of them is not known."""
@@ -155,11 +145,7 @@ class AmountBase(Storage[Amount]):
     def grow(self, capacity: int) -> None:
         wider = np.zeros((len(self.matrix), capacity), dtype=np.int64)
         wider[:, : self.matrix.shape[1]] = self.matrix
-        self.matrix, self.floats = wider, wider.astype(np.float64)
-
-    @abstractmethod
-    def plain(self, names: tuple[str, ...]) -> bool:
-        """Whether the amounts of these resources are exact in float64, hundredths of them too, and nodes have some of each."""
+        self.matrix = wider
 
 
 class AmountStorage(AmountBase):
@@ -168,32 +154,20 @@ class AmountStorage(AmountBase):
     def __init__(self, store: Store, derive: Callable[[Node], Amounts]) -> None:
         super().__init__(store)
         self._derive = derive
-        self._plain: dict[tuple[str, ...], bool] = {}
         for row, node in enumerate(store.nodes):
             self._write(row, derive(node))
 
     def _write(self, row: int, amounts: Amounts) -> None:
         for name, amount in amounts.items():
-            place = self.row_for(name)
-            self.matrix[place, row] = self.floats[place, row] = amount
+            place = self.row_for(name)  # may replace the matrix
+            self.matrix[place, row] = amount
 
     def set_node(self, row: int, node: Node) -> None:
-        self._plain.clear()
-        self.matrix[:, row] = self.floats[:, row] = 0
+        self.matrix[:, row] = 0
         self._write(row, self._derive(node))
 
     def move(self, source: int, target: int) -> None:
-        self._plain.clear()
         self.matrix[:, target] = self.matrix[:, source]
-        self.floats[:, target] = self.floats[:, source]
-
-    def plain(self, names: tuple[str, ...]) -> bool:
-        found = self._plain.get(names)
-        if found is None:
-            places = self.places(names)
-            amounts = None if places is None else self.matrix[places, : len(self._store.nodes)]
-            found = self._plain[names] = amounts is not None and bool(((amounts > 0) & (amounts < PLAIN)).all())
-        return found
 
     def view(self, cluster: Cluster) -> Amount:
         return Amount(self, cluster)
@@ -206,8 +180,8 @@ class SumStorage(AmountBase):
 
     def __init__(self, store: Store, derive: Callable[[Pod], Amounts]) -> None:
         super().__init__(store)
-        self._derive = derive
-        self._excessive = False
+        self.derive = derive
+        self.excessive = False
         """whether some sum has ever left the range in which float64 is exact"""
         totals: dict[str, list[int]] = {}
         for row, pods in enumerate(store.seats):
@@ -223,26 +197,21 @@ class SumStorage(AmountBase):
                 self.matrix[place] = total
             except OverflowError:
                 self.matrix[place] = [int64(amount) for amount in total]
-        self._excessive = bool(((self.matrix < 0) | (self.matrix >= PLAIN)).any())
-        self.floats = self.matrix.astype(np.float64)
+        self.excessive = bool(((self.matrix < 0) | (self.matrix >= PLAIN)).any())
 
     def move(self, source: int, target: int) -> None:
         self.matrix[:, target] = self.matrix[:, source]
-        self.floats[:, target] = self.floats[:, source]
-        self.matrix[:, source] = self.floats[:, source] = 0
+        self.matrix[:, source] = 0
 
     def count_pod(self, row: int, pod: Pod, sign: int) -> None:
-        for name, amount in self._derive(pod).items():
+        for name, amount in self.derive(pod).items():
             place = self.index.get(name)
             if place is None:
                 place = self.row_for(name)
             total = self.matrix.item(place, row) + sign * amount
             if not 0 <= total < PLAIN:
-                self._excessive, total = True, int64(total)
-            self.matrix[place, row] = self.floats[place, row] = total
-
-    def plain(self, names: tuple[str, ...]) -> bool:
-        return not self._excessive and self.places(names) is not None
+                self.excessive, total = True, int64(total)
+            self.matrix[place, row] = total
 
     def view(self, cluster: Cluster) -> Amount:
-        return Amount(self, cluster, self._derive)
+        return Amount(self, cluster, self.derive)

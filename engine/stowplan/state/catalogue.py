@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from stowplan.objects import Amounts, HostPort, Labels, Mount, Pod, Taint, mounts
 from stowplan.state.amounts import Amount, AmountStorage, SumStorage
@@ -10,10 +11,14 @@ from stowplan.state.areas import Areas, AreaStorage
 from stowplan.state.columns import Coded, CodedStorage, Column, Reach, SetStorage
 from stowplan.state.crowd import Crowd, CrowdStorage
 from stowplan.state.images import Images, ImageStorage
+from stowplan.state.ledger import Ledger, LedgerStorage
 from stowplan.state.pods import Matching, PodTable, Terms, TermTable
 from stowplan.state.ranks import Ranks, RankStorage
 from stowplan.state.seats import Seats, SeatStorage
 from stowplan.state.volumes import Claims, ClaimTable, CSIVolumes, VolumeTable
+
+if TYPE_CHECKING:
+    from stowplan.state.store import Store
 
 ONE_POD = Amounts.of({"pods": 1})
 
@@ -46,6 +51,20 @@ EVERYWHERE: Column[Coded[str | None]] = Column("everywhere", Reach.NODE, lambda 
 REQUESTED: Column[Amount] = Column("requested", Reach.ROW, lambda store: SumStorage(store, lambda pod: pod.requested))
 NONZERO_REQUESTED: Column[Amount] = Column("non-zero requested", Reach.ROW, lambda store: SumStorage(store, _nonzero))
 PODS: Column[Amount] = Column("pod count", Reach.ROW, lambda store: SumStorage(store, lambda _: ONE_POD))
+
+
+def _ledger(store: Store) -> LedgerStorage:
+    allocatable = store.storage(ALLOCATABLE)
+    requested, nonzero, pods = map(store.storage, (REQUESTED, NONZERO_REQUESTED, PODS))
+    assert isinstance(allocatable, AmountStorage)
+    assert isinstance(requested, SumStorage)
+    assert isinstance(nonzero, SumStorage)
+    assert isinstance(pods, SumStorage)
+    return LedgerStorage(allocatable, requested, nonzero, pods)
+
+
+LEDGER: Column[Ledger] = Column("ledger", Reach.ROW, _ledger)
+"""The four above in float64, as filters and scores compare them."""
 HOST_PORTS: Column[Coded[frozenset[HostPort]]] = Column(
     "host ports", Reach.ROW, lambda store: SetStorage(store, lambda pod: pod.spec.host_ports)
 )

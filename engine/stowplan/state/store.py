@@ -43,6 +43,8 @@ class Store:
         self.pending: dict[str, Pod] = {}
         self.nominated: dict[str, dict[str, Pod]] = {}
         """pending pods by the node that preemption reserved for them"""
+        self.nominations = 0
+        """Grows when `nominated` changes."""
         self.facts: dict[type, dict[str, Any]] = {}
         """facts of other kinds (Namespace, Workload, ...) by their type and key"""
         self.epoch = 0
@@ -219,6 +221,7 @@ class Store:
     def requeue(self, pods: Iterable[Pod]) -> None:
         """Let these pods wait, in this order, and no others."""
         self.pending, self.nominated = {}, {}
+        self.nominations += 1
         for pod in pods:
             self._wait(pod)
 
@@ -255,10 +258,12 @@ class Store:
         self.pending[pod.key] = pod
         if pod.nominated_node:
             self.nominated.setdefault(pod.nominated_node, {})[pod.key] = pod
+            self.nominations += 1
 
     def _leave_queue(self, key: str) -> None:
         pod = self.pending.pop(key, None)
         if pod is not None and pod.nominated_node:
+            self.nominations += 1
             self.nominated[pod.nominated_node].pop(key, None)
             if not self.nominated[pod.nominated_node]:
                 del self.nominated[pod.nominated_node]

@@ -115,13 +115,16 @@ class _Watching(Observer):
 
     def __init__(self, reference: Reference, keeper: Keeper, observer: Observer) -> None:
         self._reference, self._keeper, self._observer = reference, keeper, observer
+        self._trouble = ""
 
     def watched(self, kind: str, what: str) -> None:
+        if what == "started" and self._keeper.trouble == self._trouble:
+            self._keeper.trouble = ""  # it can be read again, and need not have changed
         self._observer.watched(kind, what)
 
     def failed(self, where: str, message: str) -> None:
         if self._keeper.in_force is None:
-            self._keeper.trouble = f"{self._reference} cannot be read: {message}"
+            self._keeper.trouble = self._trouble = f"{self._reference} cannot be read: {message}"
         self._observer.failed(where, message)
 
 

@@ -22,6 +22,7 @@ from stowplan.edge.policies.telling import PolicyGauges, PolicyLog
 from stowplan.edge.process import listen, signals
 from stowplan.edge.serve import Asked, Check, Health, Page, Reply, Server, as_json
 from stowplan.edge.serve.health import PING
+from stowplan.edge.serve.policy import HEAD
 from stowplan.policy.compile import PolicyError
 
 PATIENCE = 5.0
@@ -120,15 +121,21 @@ def _fall_back(keeper: Keeper, kept: LastGood) -> None:
 
 def _lobby(keeper: Keeper) -> Server:
     """What can be asked of a scheduler that has no policy yet."""
-    policy = Check("policy", keeper.missing)
-    healths = (Health("/livez", (PING,)), Health("/readyz", (policy,)), Health("/healthz", (PING,)))
+    ready = Health("/readyz", (Check("policy", keeper.missing),))
+    healths = (Health("/livez", (PING,)), ready, Health("/healthz", (PING,)))
     metrics = Metrics()
     metrics.registry.register(PolicyGauges(keeper))
 
-    def answer(_: Asked) -> Reply:
-        return as_json({"componentconfig": None, "policy": {"generation": None, "hash": None, **described(keeper)}})
+    def none() -> dict[str, Any]:
+        return {"generation": None, "hash": None, **described(keeper)}
 
-    return Server(healths, (metrics.page(), Page("/configz", answer)))
+    def configz(_: Asked) -> Reply:
+        return as_json({"componentconfig": None, "policy": none()})
+
+    def policy(_: Asked) -> Reply:
+        return as_json(HEAD | none())
+
+    return Server(healths, (metrics.page(), Page("/configz", configz), Page("/policy", policy)))
 
 
 async def _either(*works: Awaitable[Any], seconds: float | None = None) -> None:

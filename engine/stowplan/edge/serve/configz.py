@@ -42,6 +42,11 @@ def policy_hash(policy: Policy) -> str:
     return hashlib.sha256(msgspec.json.encode(written(policy), order="deterministic")).hexdigest()[:_HASH_DIGITS]
 
 
+def identified(now: InForce) -> dict[str, Any]:
+    """Which policy it is, and what else is to be told of it, as JSON types."""
+    return {"generation": now.generation, "hash": policy_hash(now.policy), "source": now.source, **now.more}
+
+
 def configz(in_force: Callable[[], InForce]) -> Page:
     """The page; `componentconfig` has the written document, as under kube-scheduler's /configz."""
 
@@ -51,10 +56,7 @@ def configz(in_force: Callable[[], InForce]) -> Page:
             {
                 "componentconfig": _veiled(written(now.policy)),
                 "policy": {
-                    "generation": now.generation,
-                    "hash": policy_hash(now.policy),
-                    "source": now.source,
-                    **now.more,
+                    **identified(now),
                     "profiles": {name: _effective(profile) for name, profile in now.policy.profiles.items()},
                 },
             }
