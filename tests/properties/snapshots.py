@@ -22,6 +22,7 @@ from stowplan.state import (
     Cluster,
     Coded,
     CSIVolumes,
+    Derived,
     Feasible,
     Held,
     Images,
@@ -116,6 +117,13 @@ def _(view: Ledger, names: list[str], cluster: Cluster, like: Ledger) -> Any:
                 assert (found.allocatable[0].tolist(), found.used[0].tolist()) == (have.tolist(), used.tolist())
                 assert found.left[0].tolist() == (have - used).tolist()
     return sorted(like.names)
+
+
+@contents.register
+def _(view: Derived, names: list[str], cluster: Cluster, like: Derived) -> Any:
+    found = view.kept().tolist()
+    assert found == view.computed().tolist()
+    return len(found) == len(names)
 
 
 @contents.register

@@ -20,6 +20,7 @@ from properties.clusters import (
     pod_looks,
     port,
     requests,
+    taint,
 )
 from properties.events import World, fact_of
 from stowplan import load_policy
@@ -183,3 +184,41 @@ def test_classes_notice_what_other_pods_change(data):
         choice = chooser.choose(waiting)
         assert seen(world.store, choice) == expected(policy, world.store, attempt(policy, world.store, waiting))
         world.store.set_pod(fact_of(pod(f"other{i}", data.draw(looks), data.draw(names))))
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_failure_is_remembered_only_as_long_as_a_new_attempt_would_find_the_same(data):
+    """A pod that asks for much beside others that come and go, of which those of lower priority could be evicted for it."""
+    world = Replicas(data)
+    for i in range(data.draw(st.integers(2, 6))):
+        look = labelled(**{ZONE: data.draw(st.sampled_from("ab"))})
+        world.nodes[f"n{i}"] = fact_of(node(f"n{i}", (look, data.draw(st.sampled_from(({}, ROOMY, taint("team", "NoSchedule")))))))
+        world.store.set_node(world.nodes[f"n{i}"])
+    sizes = st.sampled_from((requests(cpu="1"), requests(cpu="2", memory="6Gi"), port(80), {}))
+    priorities = st.sampled_from((0, 0, 0, data.draw(st.sampled_from((0, -1)))))
+    wanted = (
+        requests(cpu="3500m", memory="7Gi"),
+        port(80),
+        labelled(app="x"),
+        data.draw(st.sampled_from((*TOPOLOGY_FRAGMENTS, {}))),
+    )
+    waiting = fact_of(pod("w", wanted[data.draw(st.integers(0, 1)) :]))
+    world.store.set_pod(waiting)
+    policy = load_policy(data.draw(st.none() | configurations()))
+    chooser = Chooser(policy, world.store)
+    for _ in range(12):
+        choice, found = chooser.choose(waiting), attempt(policy, world.store, waiting)
+        assert seen(world.store, choice) == expected(policy, world.store, found)
+        if choice.row is None and choice.skipped is None:
+            assert choice.refused == found.infeasible
+            assert choice.rejectors == found.rejectors
+        key, name = f"r{data.draw(st.integers(0, 9))}", data.draw(st.sampled_from((None, *sorted(world.nodes))))
+        looks = (data.draw(sizes), labelled(app=data.draw(st.sampled_from("xy"))), {"spec": {"priority": data.draw(priorities)}})
+        if name is None:
+            world.store.remove_pod(f"default/{key}")
+        else:
+            world.store.set_pod(fact_of(pod(key, looks, name)))
+
+
+ROOMY = {"status": {"allocatable": {"cpu": "5", "memory": "12Gi"}}}

@@ -95,7 +95,7 @@ def test_attacks(scene, name, in_columns, monkeypatch):
         assert mask.all()
         assert reason.text.startswith("rule r failed: ")
         assert "more than" in reason.text or "limit exceeded" in reason.text
-    assert min(spent) < 3 * SECONDS  # machines are busy; a quiet one takes a third of that
+    assert min(spent) < 10 * SECONDS  # machines are busy; a quiet one takes a tenth of that
     tracemalloc.start()
     judge(filter_of(ATTACKS[name]), scene)
     peak = tracemalloc.get_traced_memory()[1]

@@ -7,7 +7,7 @@ import pytest
 from rules.scenes import cluster, policy
 from stowplan.cli.main import run
 from stowplan.edge.notation import read_notation
-from stowplan.policy.compile import load
+from stowplan.policy.compile import PolicyError, load
 from stowplan.policy.rule_lints import lints_on
 from stowplan.text import Code, Source
 
@@ -187,3 +187,131 @@ def test_eval_tells_lints(capsys, tmp_path):
     err = capsys.readouterr().err
     assert 'warning[STW316]: expression: 0 of 1 nodes have the label "pol"' in err
     assert 'did you mean "pool"?' in err
+
+
+def told(line, code=Code.UNGUARDED):
+    return [d.span.text for d in load(Source("f.yaml", f"{HEAD}    {line}\n")).warnings if d.code is code]
+
+
+@pytest.mark.parametrize(
+    ("expression", "lacking"),
+    [
+        ('pod.owner.kind == "Job"', ["pod.owner"]),
+        ('pod.spec.priorityClassName == "x"', ["pod.spec.priorityClassName"]),
+        ('pod.spec.nodeSelector["disk"] == "ssd"', ['pod.spec.nodeSelector["disk"]']),
+        ("has(pod.spec.affinity.nodeAffinity)", ["pod.spec.affinity"]),
+        ('node.spec.providerID == "x"', ["node.spec.providerID"]),
+        ('node.pods.exists(p, p.owner.kind == "Job")', ["p.owner"]),
+        ('node.pods.all(p, p.labels.app == "x")', ["p.labels.app"]),
+        ('node.pods.filter(p, p.priority > 1).all(q, q.owner.kind == "x")', ["q.owner"]),
+        ('node.domain("rack").value == "x"', ['node.domain("rack").value']),
+        ('pod.spec.containers.all(c, c.resources.limits["cpu"] == "1")', ['c.resources.limits["cpu"]']),
+        ('has(pod.owner) && pod.owner.kind == "Job"', []),
+        ('has(pod.owner.kind) && pod.owner.kind == "Job"', ["pod.owner"]),
+        ('pod.?owner.kind.orValue("") == "Job"', []),
+        ('node.pods.exists(p, has(p.owner) && p.owner.kind == "Job")', []),
+        ('node.pods.filter(p, has(p.owner)).all(q, q.owner.kind == "x")', []),
+        ("node.pods.map(p, has(p.owner), p.owner.kind).size() > 0", []),
+        ("has(pod.spec.affinity) && has(pod.spec.affinity.nodeAffinity)", []),
+        ('node.status.nodeInfo.osImage == "x" && pod.spec.containers.size() > 1', []),
+        ('pod.requests["example.com/gpu"] > 0.0', []),
+    ],
+)
+def test_members_that_may_be_missing(expression, lacking):
+    assert told(f"filter: {expression!r}") == lacking
+
+
+def test_the_remedy_for_a_member_is_to_ask():
+    warnings = load(Source("f.yaml", f'{HEAD}    filter: pod.owner.kind == "Job"\n')).warnings
+    (found,) = [d for d in warnings if d.code is Code.UNGUARDED]
+    assert found.message == 'pod may lack "owner": the filter then rejects every node'
+    assert found.notes[0].startswith("ask first: has(pod.owner)")
+
+
+@pytest.mark.parametrize(("word", "label"), [("zone", "topology.kubernetes.io/zone"), ("hostname", "kubernetes.io/hostname")])
+def test_short_words_are_no_topology_keys(word, label):
+    (found,) = load(Source("f.yaml", f'{HEAD}    score: 1000 - node.domain("{word}").nodes\n')).warnings
+    assert (found.code, found.notes) == (Code.UNKNOWN_LABEL, (f'did you mean "{label}"?',))
+    assert not told('score: 1000 - node.domain("rack").nodes', Code.UNKNOWN_LABEL)
+
+
+@pytest.mark.parametrize(
+    ("key", "notes"),
+    [
+        ("zone", ('did you mean "topology.kubernetes.io/zone"?',)),
+        ("topology.kubernetes.io/zon", ('did you mean "topology.kubernetes.io/zone"?',)),
+        ("row", ('did you mean "dc.example.com/row"?',)),
+        ("nothing-like-it", ()),
+    ],
+)
+@pytest.mark.parametrize(
+    "expression", ['node.domain("KEY").nodes', "cluster.nodes + variables.own", 'size(node.labels[?"KEY"].orValue(""))']
+)
+def test_labels_that_no_node_has(key, notes, expression):
+    variables = f"  variables: [{{name: own, expression: 'node.domain(\"{key}\").nodes'}}]\n  rules:"
+    found = load(Source("f.yaml", f"{HEAD.replace('  rules:', variables)}    score: {expression.replace('KEY', key)}\n"))
+    text = "node n1 zone=a labels=dc.example.com/row=1\nnode n2 zone=b labels=dc.example.com/row=2\npod p"
+    strange = [d for d in lints_on(found, cluster(text), verdicts=False) if d.code is Code.UNKNOWN_LABEL]
+    assert [(d.message, d.notes) for d in strange] == [(f'a: 0 of 2 nodes have the label "{key}"', notes)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "marked"),
+    [
+        ('now.isBetween("22:00", "06:00", "Europe/Berln")', 'now.isBetween("22:00", "06:00", "Europe/Berln")'),
+        ('now.isBetween("22:00", "6 am", "UTC")', 'now.isBetween("22:00", "6 am", "UTC")'),
+        ('now.weekday("Mars/North") == "Mon" || node.ready', 'now.weekday("Mars/North")'),
+        ('now.getHours("CET/X") > 3', 'now.getHours("CET/X")'),
+        ('quantity("20Gii").isGreaterThan(quantity("1"))', 'quantity("20Gii")'),
+        ('ip("10.0.0.300").family() == 4', 'ip("10.0.0.300")'),
+        ('cidr("10.0.0.0/40").prefixLength() == 4', 'cidr("10.0.0.0/40")'),
+        (
+            'cidr("10.0.0.0/" + string(node.pods.size())).containsIP("10.0.0.x")',
+            'cidr("10.0.0.0/" + string(node.pods.size())).containsIP("10.0.0.x")',
+        ),
+        ('url("::").getHost() == "x"', 'url("::")'),
+        ('semver("1.x").major() == 1', 'semver("1.x")'),
+        ('duration("1x") > duration("1s")', '"1x"'),
+        ('timestamp("soon") > now', '"soon"'),
+        ('node.name.matches("(")', '"("'),
+        ('"%d".format(["a"]) == node.name', '"a"'),
+        ('int("1e") + node.pods.size() > 1', 'int("1e")'),
+        ("1 / 0 + node.pods.size() > 1", "1 / 0"),
+        ('["a"][1] == node.name', '["a"][1]'),
+    ],
+)
+def test_what_can_only_fail_is_refused(expression, marked):
+    with pytest.raises(PolicyError) as caught:
+        load(Source("f.yaml", f"{HEAD}    filter: {expression!r}\n"))
+    (found,) = caught.value.diagnostics
+    assert found.code is Code.EXPRESSION
+    assert found.span.text == marked
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'now.isBetween("22:00", "06:00", "Europe/Berlin")',
+        'quantity("20Gi").isGreaterThan(quantity("1"))',
+        'isQuantity("20Gii") || node.ready',
+        "node.pods.size() / 0 > 1 || node.ready",
+        'cidr("10.0.0.0/8").containsIP("10.0.0.1")',
+    ],
+)
+def test_what_can_succeed_is_not(expression):
+    load(Source("f.yaml", f"{HEAD}    filter: {expression!r}\n"))
+
+
+@pytest.mark.parametrize("point", ["multiPoint", "score", "filter"])
+def test_the_name_that_holds_rules_is_ours(point):
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: s\n"
+    listed = f"  plugins: {{{point}: {{enabled: [{{name: stowplan.io/Rules}}]}}}}\n"
+    rules = "  pluginConfig:\n  - name: stowplan.io/Rules\n    args: {rules: [{name: a, filter: node.ready}]}\n"
+    plain, named = (load(Source("f.yaml", head + text + rules), compat=False) for text in ("", listed))
+    assert named.warnings == plain.warnings == ()
+    assert named.profiles["s"].points == plain.profiles["s"].points
+    assert [d.code for d in load(Source("f.yaml", head + listed), compat=False).warnings] == [Code.NO_EFFECT]
+    with pytest.raises(PolicyError, match="each of its rules has a weight of its own"):
+        load(Source("f.yaml", head + listed.replace("Rules}", "Rules, weight: 3}") + rules), compat=False)
+    with pytest.raises(PolicyError, match="does not exist"):
+        load(Source("f.yaml", head + listed + rules), compat=True)

@@ -27,9 +27,10 @@ def steps():
     items += [node(f"n{number}", capacity={"cpu": "2"}) for number in range(2)]
     items += [pod(f"low-{number}", requests={"cpu": "800m"}, schedulerName="stow") for number in range(4)]
     yield from (Step(0.0, "create", {"item": item}) for item in items)
-    for name, spec in (("with-new", using("new")), ("with-old", using("old")), ("urgent", {})):
+    # the pod that can go to one node only is the most important, so that no other takes its place after a crash
+    for name, priority, spec in (("with-new", 1000, using("new")), ("with-old", 2000, using("old")), ("urgent", 1000, {})):
         requests = {"cpu": "1", "memory": "64Mi"}
-        yield Step(3.0, "create", {"item": pod(name, requests=requests, schedulerName="stow", priority=1000, **spec)})
+        yield Step(3.0, "create", {"item": pod(name, requests=requests, schedulerName="stow", priority=priority, **spec)})
 
 
 def finished(*faults):

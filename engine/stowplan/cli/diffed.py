@@ -43,6 +43,8 @@ def show(comparison: Comparison, *, wide: bool) -> None:
         scores_of(page, [case for case in by_change[Change.MOVED] if case.swings][:IN_FULL])
     _newly_placed(page, by_change[Change.NEWLY_PLACED], most)
     _other_reasons(page, by_change[Change.OTHER_REASON], most)
+    if comparison.differs:
+        _alike(page, by_change[Change.SAME], most)
     if comparison.running is not None:
         _running(page, comparison.running, wide=wide)
     if comparison.old.nodes:
@@ -60,10 +62,11 @@ def show(comparison: Comparison, *, wide: bool) -> None:
 def _summary(page: Page, comparison: Comparison) -> None:
     changes = comparison.changes
     counts = [f"{changes[change]} {words}" for change, words in WORDS.items() if changes[change]]
+    alike = f"; {changes[Change.SAME]} as before" if changes[Change.SAME] else ""
     differing = len(comparison.cases) - changes[Change.SAME]
     if counts:
         fare = "fares" if differing == 1 else "fare"
-        page.line(f"{differing} of {len(comparison.cases)} pending pods {fare} differently: {', '.join(counts)}", bold=True)
+        page.line(f"{differing} of {len(comparison.cases)} pending pods {fare} differently: {', '.join(counts)}{alike}", bold=True)
     else:
         rescored = sum(case.old.score != case.new.score for case in comparison.cases)
         scored = f" ({counted(rescored, 'pod')} with another score)" if rescored else ""
@@ -136,6 +139,18 @@ def _other_reasons(page: Page, cases: Sequence[Case], most: int | None) -> None:
         page.line(some(pods, None if most is None else NAMES))
         page.line(f"  old: {old}")
         page.line(f"  new: {new}")
+    _more(page, groups, most)
+
+
+def _alike(page: Page, cases: Sequence[Case], most: int | None) -> None:
+    """Pods without a difference, in one line for each node; those that go nowhere together."""
+    if not cases:
+        return
+    page.heading("AS BEFORE")
+    places = [case.new.node or ("not tried" if case.new.skipped else "pending") for case in cases]
+    groups = _grouped(zip(places, (case.pod.key for case in cases), strict=True))
+    for place, pods in groups[:most]:
+        page.line(f"{place}: {some(pods, None if most is None else NAMES)}")
     _more(page, groups, most)
 
 

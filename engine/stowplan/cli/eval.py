@@ -108,7 +108,7 @@ def _remark(found: Tryout, loaded: Inputs) -> None:
     """What is strange about the expression, on standard error."""
     from stowplan.policy.guards import NONE, unguarded
     from stowplan.policy.rule_lints import lints, missing, unknown_labels
-    from stowplan.text import Diagnostic, Span, render
+    from stowplan.text import Code, Diagnostic, Span, render
 
     program = found.expressions.value
     reads = unguarded(program.checked, NONE, {})
@@ -116,6 +116,7 @@ def _remark(found: Tryout, loaded: Inputs) -> None:
     strange = [
         Diagnostic(lint.code, lint.severity, lint.message, Span(program.source, lint.start, lint.end), "", (lint.note,))
         for lint in remarks
+        if lint.code is not Code.UNKNOWN_LABEL  # the labels of the nodes say more
     ]
     for diagnostic in [*strange, *unknown_labels(found.expressions, loaded.store)]:
         click.echo(render(diagnostic), err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from stowplan.cli.audited import audited, failed
 from stowplan.cli.output import Page
@@ -11,7 +12,8 @@ from stowplan.cli.rejected import all_nodes, behind, rejections
 from stowplan.cli.scored import notes, requests, scores
 from stowplan.cli.unasked import unasked
 from stowplan.cli.victims import evicts
-from stowplan.policy.attempt import attempt
+from stowplan.loop.queue import in_order
+from stowplan.policy.attempt import admission, attempt
 from stowplan.policy.compile import Policy
 from stowplan.policy.details import details
 from stowplan.policy.evaluate import points
@@ -82,6 +84,7 @@ def _explain(page: Page, case: Case, view: View) -> None:
         page.line(f"{case.found.pod.key} runs on {case.subject.node}: that was decided before.", bold=True)
         page.line("What follows judges it anew, on today's cluster, as if it were pending.")
     _verdict(page, case)
+    _before(page, case)
     page.line(requests(case.found))
     _own_node(page, case)
     if case.fits:
@@ -100,6 +103,18 @@ def _explain(page: Page, case: Case, view: View) -> None:
     for note in notes(profile, case.found):
         page.line(f"note: {note}")
     unasked(page, case.policy, [case.found.pod])
+
+
+def _before(page: Page, case: Case) -> None:
+    """Say that a simulation may come to something else, where it places other pods before this one."""
+    if case.subject.node is not None or case.found.skipped is not None:
+        return
+    queue = in_order(case.policy, case.store.pending.values())
+    earlier = takewhile(lambda pod: pod.key != case.found.pod.key, queue)
+    count = sum(admission(case.policy, case.store, pod)[0] is None for pod in earlier)
+    if count:
+        come, them = ("pod comes", "it") if count == 1 else ("pods come", "them")
+        page.line(f"judged as the cluster stands; {count} pending {come} before it (simulate places {them} first)")
 
 
 def _skipped(page: Page, case: Case) -> None:

@@ -17,7 +17,7 @@ import click
 from stowplan import __version__
 
 VERBS = (
-    *("explain", "simulate", "diff", "run", "why", "queue", "policy", "eval", "test"),
+    *("explain", "simulate", "diff", "run", "why", "queue", "policy", "shadow", "eval", "test"),
     *("validate", "convert", "schema", "rule", "version"),
 )
 UNREADABLE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141

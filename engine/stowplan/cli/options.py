@@ -12,6 +12,8 @@ Command = Callable[..., Any]
 FORMATS = ("table", "wide", "json", "yaml")
 NOW = "stowplan.now"
 """Where a click context keeps the moment that `--now` names, in epoch seconds."""
+COMPLETE = "stowplan.complete"
+"""Where a click context keeps that the dump holds all objects of the cluster."""
 
 
 def _moment(context: click.Context, _: click.Parameter, value: str | None) -> None:
@@ -26,10 +28,14 @@ def _moment(context: click.Context, _: click.Parameter, value: str | None) -> No
     context.meta[NOW] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def _complete(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[COMPLETE] = value
+
+
 _POLICY = click.option(
     "--policy",
     metavar="FILE",
-    help="KubeSchedulerConfiguration (YAML or JSON); left out: kube-scheduler's defaults.",
+    help="KubeSchedulerConfiguration or SchedulerPolicy (YAML or JSON); left out: kube-scheduler's defaults.",
 )
 _CLUSTER = (
     click.option(
@@ -47,6 +53,13 @@ _CLUSTER = (
         expose_value=False,
         callback=_moment,
         help="The moment that rules see as `now`, such as 2026-11-30T18:00:00Z; left out: the present.",
+    ),
+    click.option(
+        "--complete",
+        is_flag=True,
+        expose_value=False,
+        callback=_complete,
+        help="The dump is complete: kinds that it has none of are not missing.",
     ),
 )
 

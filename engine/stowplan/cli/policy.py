@@ -97,18 +97,22 @@ def status(server: str, form: str) -> int:
 
 
 def _status(told: dict[str, Any]) -> None:
-    from stowplan.cli import rollout
+    from stowplan.cli import rollout, standby
     from stowplan.cli.output import Page
-    from stowplan.cli.server import moment, now, span
+    from stowplan.cli.server import epoch, moment, now, span
+    from stowplan.edge.policies.naming import named
 
     page = Page()
+    standby.show(page, told)
     if told["generation"] is None:
-        page.line("no policy yet: the scheduler waits for a good one", bold=True, fg="red")
+        reason = f": {told['waits']}" if "waits" in told else " for a good one"
+        page.line(f"no policy yet: the scheduler waits{reason}", bold=True, fg="red")
     else:
         source = told["source"] or "kube-scheduler's defaults"
-        page.line(f"generation {told['generation']}, hash {told['hash']}, from {source}", bold=True, fg="green")
+        known = named(told["generation"], told["hash"], told.get("version"))
+        page.line(f"{known}, from {source}", bold=True, fg="green")
         if "since" in told:
-            page.line(f"in force since {moment(told['since'])} ({span(now() - told['since'])})")
+            page.line(f"in force since {moment(told['since'])} ({span(now() - epoch(told['since']))})")
         page.line(f"profiles: {', '.join(told.get('profiles', ()))}")
     for warning in told.get("warnings", ()):
         page.line(warning, fg="yellow")
@@ -165,24 +169,32 @@ def history(reference: Reference, kubeconfig: str | None, context: str | None, f
 @command.command("rollback")
 @_connection
 @click.option(
-    "--to", "version", type=click.IntRange(1), metavar="VERSION", help="Left out: the newest that the ConfigMap does not hold."
+    "--to", "wanted", default="", metavar="VERSION", help="A number, or how a hash begins. Left out: the next one further back."
 )
-def rollback(reference: Reference, kubeconfig: str | None, context: str | None, version: int | None) -> int:
+def rollback(reference: Reference, kubeconfig: str | None, context: str | None, wanted: str) -> int:
     """Write a good version of a policy back into its ConfigMap, for the scheduler to pick up. Exits with 1 where there is none.
+
+    Without --to that is the version in force before; said again, the one before that. Versions with the warning that they let no
+    node pass are passed over.
 
     \b
       stowplan policy rollback
       stowplan policy rollback --to 7
+      stowplan policy rollback --to 5a54a3
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
-    from stowplan.edge.policies.remote import RollbackError
+    from stowplan.cli import restored
+    from stowplan.cli.output import Page
+    from stowplan.edge.policies.goingback import RollbackError
 
     async def back(history: History) -> Any:
-        return await history.roll_back(version)
+        return await history.roll_back(wanted)
 
     try:
-        restored = _asked(reference, kubeconfig, context, back)
+        found = _asked(reference, kubeconfig, context, back)
     except RollbackError as error:
         click.echo(f"Error: {error}", err=True)
         return 1
-    click.echo(f"{reference}: version {restored.entry.version} (hash {restored.entry.hash}, of {restored.entry.time}) is back")
+    page = Page()
+    restored.show(page, reference, found)
+    page.write()
     return 0

@@ -8,10 +8,19 @@ import click
 
 from stowplan.cli.server import server
 
+STATES = (
+    *("being bound", "asking extenders", "active", "preempting"),
+    *("backing off", "unschedulable", "gated", "not served"),
+)
+"""As /queue has them; written down here, as its module takes long to import."""
+
 
 @click.command("queue")
 @server
-@click.option("--state", "states", multiple=True, metavar="STATE", help="Only pods in this state, such as gated. Repeatable.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES), metavar="STATE",
+    help=f"Only pods in this state: {', '.join(STATES)}. Repeatable.",
+)  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="The most pods to show.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True,
@@ -28,12 +37,10 @@ def command(server: str, states: tuple[str, ...], limit: int, form: str) -> int:
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
     from stowplan.cli.server import ServerError, fetch
 
-    query: dict[str, Any] = {"limit": limit} | ({"state": states[0]} if len(states) == 1 else {})
+    query: dict[str, Any] = {"limit": limit} | ({"state": states} if states else {})
     found = fetch(server, "/queue", query)
     if found is None:
         raise ServerError(f"{server} has no /queue: is this a scheduler of another version?")
-    if len(states) > 1:
-        found["items"] = [each for each in found["items"] if each["state"] in states]
     if form != "table":
         from stowplan.cli.output import document
 
@@ -49,14 +56,14 @@ def command(server: str, states: tuple[str, ...], limit: int, form: str) -> int:
 
 def show(page: Any, found: dict[str, Any]) -> None:
     """What /queue says, as a table."""
+    from stowplan.cli import standby
     from stowplan.cli.server import now
     from stowplan.cli.tables import Table
 
     if found.get("shadow"):
         page.line("this scheduler is a shadow: it schedules nothing", fg="yellow")
-    elif not found["leads"]:
-        page.line("this replica does not lead: it follows the cluster and schedules nothing; ask the one that leads", fg="yellow")
-    elif not found["synced"]:
+    standby.show(page, found)
+    if found["leads"] and not found["synced"] and not found.get("shadow"):
         page.line("this scheduler does not know the whole cluster yet", fg="yellow")
     counts = ", ".join(f"{count} {state}" for state, count in found["counts"].items())
     page.line(f"{counts or 'no pod'}: waiting" if counts else "no pod waits", bold=True)
@@ -73,12 +80,12 @@ def show(page: Any, found: dict[str, Any]) -> None:
 
 def _times(each: dict[str, Any], now: float) -> tuple[str, str]:
     """For how long it has been in its state, and when it is tried again."""
-    from stowplan.cli.server import span
+    from stowplan.cli.server import epoch, span
 
-    since = span(now - each["since"]) if "since" in each else "-"
+    since = span(now - epoch(each["since"])) if "since" in each else "-"
     if "nextTry" not in each:
         return since, "now" if each["state"] == "active" else "-"
-    left = each["nextTry"] - now
+    left = epoch(each["nextTry"]) - now
     within = "in" if each["state"] == "backing off" else "a change, or in"
     return since, f"{within} {span(left)}" if left > 0 else "now"
 

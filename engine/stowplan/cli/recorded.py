@@ -7,8 +7,9 @@ from typing import Any
 
 from stowplan.cli.output import Page
 from stowplan.cli.scored import TOP
-from stowplan.cli.server import moment, now, span
+from stowplan.cli.server import epoch, moment, now, span
 from stowplan.cli.tables import Table
+from stowplan.edge.policies.naming import named
 from stowplan.text import counted, some
 
 Record = Mapping[str, Any]
@@ -18,12 +19,10 @@ def show(page: Page, record: Record) -> None:
     """Print a record, as /decisions and the file of decisions have it."""
     _verdict(page, record)
     policy = record["policy"]
-    hash_ = f", hash {policy['hash']}" if "hash" in policy else ""
-    ago = span(now() - record["time"])
-    page.line(
-        f"decided {moment(record['time'])} ({ago} ago) in attempt {record['attempt']}, "
-        f"under policy generation {policy['generation']}{hash_}"
-    )
+    known = named(policy["generation"], policy.get("hash", ""), policy.get("version"))
+    ago = span(now() - epoch(record["time"]))
+    attempt = f" in attempt {record['attempt']}" if record["attempt"] else ""
+    page.line(f"decided {moment(record['time'])} ({ago} ago){attempt}, under policy {known}")
     if record.get("node"):
         _chosen(page, record)
     _rejected(page, record)

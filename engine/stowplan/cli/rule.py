@@ -9,7 +9,7 @@ import click
 @click.option("-o", "--output", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.argument("code", required=False, metavar="[CODE]")
 def command(code: str | None, form: str) -> None:
-    """Explain a finding by its code (STW234), with its remedy and an example; without a code, list all of them.
+    """Explain a finding by its code (STW234, or 234), with its remedy and an example; without a code, list all of them.
 
     \b
       stowplan rule STW234
@@ -18,9 +18,10 @@ def command(code: str | None, form: str) -> None:
     from stowplan.text import Code
 
     known = {kind.value: kind for kind in Code}
-    if code is not None and code.upper() not in known:
+    code = None if code is None else f"STW{code}" if code.isdecimal() else code.upper()
+    if code is not None and code not in known:
         raise click.BadParameter(f"no finding has this code; they are {', '.join(known)}", param_hint="CODE")
-    chosen = [known[code.upper()]] if code else list(Code)
+    chosen = [known[code]] if code else list(Code)
     if form == "json":
         import json
 

@@ -248,9 +248,10 @@ TEXTS: dict[Code, Text] = {
         "Read something of the node, or remove the rule.",
     ),
     Code.UNGUARDED: Text(
-        "a label that may be missing",
-        "Reading a key that is not there is an error: a filter then rejects the node, a score gives 0.",
-        'Say what a missing key means: node.labels[?"key"].orValue("").',
+        "a key or member that may be missing",
+        "Reading what is not there is an error: a filter then rejects the node, a score gives 0. Labels and annotations may be"
+        " missing, as may many members of objects: a pod without a controller has no owner.",
+        'Say what its absence means: node.labels[?"key"].orValue(""); or ask first: has(pod.owner) && pod.owner.kind == "Job".',
     ),
     Code.CONSTANT: Text(
         "a rule that makes no difference here",
@@ -258,7 +259,10 @@ TEXTS: dict[Code, Text] = {
         "See whether the expression means what it should; `stowplan eval` shows it node by node.",
     ),
     Code.UNKNOWN_LABEL: Text(
-        "a label that no node has", "The expression reads a label that 0 nodes of the cluster carry.", "Correct the key."
+        "a label that no node has",
+        "The expression reads a label, or asks for the topology domains of one, that 0 nodes of the cluster carry; or it asks for"
+        " the domains of a word such as zone, which Kubernetes sets as topology.kubernetes.io/zone.",
+        "Correct the key.",
     ),
     Code.FAILING: Text(
         "a rule that fails here",
@@ -293,5 +297,16 @@ TEXTS: dict[Code, Text] = {
         "Decisions depend on objects of other kinds too: without Services and ReplicaSets nothing is spread by default, without"
         " PersistentVolumeClaims pods with volumes fit nowhere, without PriorityClasses priorities are unknown.",
         "Name the kinds that the message names in `kubectl get`, too.",
+    ),
+    Code.UNKNOWN_EFFECT: Text(
+        "a taint of an unknown effect",
+        "Only the effects NoSchedule, PreferNoSchedule and NoExecute mean something to scheduling; the API server accepts no other,"
+        " so the dump was changed by hand. The taint counts as none.",
+        "Correct the effect in the dump.",
+    ),
+    Code.EXPECTATION: Text(
+        "an expectation that is not met",
+        "A policy unit test expects something that the policy does not do. The text of the test is fine.",
+        "Correct the policy, or the expectation.",
     ),
 }

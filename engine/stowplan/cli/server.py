@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 SERVER = "http://localhost:10259"
 SECONDS = 10.0
-NOT_FOUND = 404
+NOT_FOUND, WAITING = 404, 503
+MOST = 500
+"""Characters of an answer that are shown."""
 
 
 class ServerError(click.ClickException):
@@ -39,7 +40,7 @@ def fetch(server: str, path: str, query: dict[str, Any] | None = None) -> Any:
 
     address = server.rstrip("/") + urllib.parse.quote(path)
     if query:
-        address += "?" + urllib.parse.urlencode(query)
+        address += "?" + urllib.parse.urlencode(query, doseq=True)
     if not address.startswith(("http://", "https://")):
         raise click.UsageError(f"{server} is no URL such as {SERVER}")
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this host
@@ -50,7 +51,9 @@ def fetch(server: str, path: str, query: dict[str, Any] | None = None) -> Any:
         text = error.read().decode(errors="replace")
         if error.code == NOT_FOUND:
             return _json(text)
-        raise ServerError(f"{server} answers {error.code}: {text.strip()[:200]}") from None
+        said = text.strip()[:MOST]
+        told = f"the scheduler at {server} {said}" if error.code == WAITING else f"{server} answers {error.code}: {said}"
+        raise ServerError(told) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise ServerError(
@@ -67,9 +70,18 @@ def _json(text: str) -> Any:
         return None
 
 
-def moment(epoch: float) -> str:
+def epoch(moment: str | float) -> float:
+    """Epoch seconds of a moment in a page, which files of earlier releases have as a number."""
+    from stowplan.text.moments import epoch_of
+
+    return epoch_of(moment)
+
+
+def moment(when: str | float) -> str:
     """A time as Kubernetes writes it, to the second."""
-    return datetime.fromtimestamp(int(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    from stowplan.text.moments import rfc3339
+
+    return rfc3339(epoch(when))
 
 
 def span(seconds: float) -> str:

@@ -24,7 +24,10 @@ def utilisation(page: Page, use: Use, names: Sequence[str], *, wide: bool) -> No
     """What is requested on each node before and after; of many nodes those that change most."""
     resources = _resources(use)
     rows = _shown_rows(use, names, resources, wide)
-    few = f", the {len(rows)} of {len(names)} nodes that change most (-o wide: all)" if len(rows) < len(names) else ""
+    few = ""
+    if len(rows) < len(names):
+        change = "changes" if len(rows) == 1 else "change most" if len(rows) == CHANGING_MOST else "change"
+        few = f", {f'the {len(rows)} of {len(names)} nodes that {change}' if rows else 'no node changes'} (-o wide: all)"
     page.heading(f"REQUESTED, BEFORE -> AFTER{few}")
     page.table(_table("NODE", use, {row: names[row] for row in rows}, resources, wide=wide))
 
@@ -59,12 +62,12 @@ def _table(kind: str, use: Use, rows: Mapping[int, str], resources: Sequence[str
 
 
 def _shown_rows(use: Use, names: Sequence[str], resources: Sequence[str], wide: bool) -> list[int]:
-    """Rows of the nodes to show, by name: all, or those whose share of something changes most."""
-    rows = list(range(len(names)))
-    if not wide and len(rows) > FEW:
-        change = _change(use, resources)
-        rows = sorted(rows, key=lambda row: (-change[row], names[row]))[:CHANGING_MOST]
-    return sorted(rows, key=names.__getitem__)
+    """Rows of the nodes to show: all by name, or of many those whose share of something changes, most changed first."""
+    rows = sorted(range(len(names)), key=names.__getitem__)
+    if wide or len(rows) <= FEW:
+        return rows
+    change = _change(use, resources)
+    return sorted((row for row in rows if change[row] > 0), key=lambda row: -change[row])[:CHANGING_MOST]
 
 
 def _change(use: Use, resources: Sequence[str]) -> list[float]:

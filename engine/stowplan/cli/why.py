@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from stowplan.cli.output import Page
 
 EXIT_NOTHING = 1
+EVERY = 1_000_000
+"""More than there are: a limit that leaves out nothing."""
 
 
 @click.command("why")
@@ -26,7 +28,7 @@ EXIT_NOTHING = 1
     "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True,
     help="How to print the answer.",
 )  # fmt: skip
-@click.argument("pod", metavar="NAMESPACE/POD")
+@click.argument("pod", metavar="[NAMESPACE/]POD")
 def command(server: str, files: tuple[str, ...], every: bool, form: str, pod: str) -> int:
     """Tell why a pod went to its node, or nowhere, from the record that the scheduler made of that decision.
 
@@ -37,18 +39,28 @@ def command(server: str, files: tuple[str, ...], every: bool, form: str, pod: st
       stowplan why web/api-7d9
       stowplan why --decisions /var/log/stowplan/decisions.jsonl web/api-7d9
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
-    if pod.count("/") != 1 or not all(pod.split("/")):
-        raise click.UsageError(f"{pod} is not NAMESPACE/POD")
-    records, since = from_files(files, pod) if files else from_server(server, pod)
+    if pod.count("/") > 1 or not all(pod.split("/")):
+        raise click.UsageError(f"{pod} is neither NAMESPACE/POD nor the name of a pod")
+    if "/" not in pod:
+        pod = _only(pod, named_in_files(files, pod) if files else named_at_server(server, pod))
+    told: dict[str, Any] = {}
+    if files:
+        records, since = from_files(files, pod)
+    else:
+        told = from_server(server, pod)
+        records, since = told["items"], told["since"]
+    standing = {name: told[name] for name in ("leads", "leader") if name in told}
     if form != "table":
         from stowplan.cli.output import document
 
-        document({"pod": pod, "items": records if every else records[-1:]}, form)
+        document({"pod": pod, **standing, "items": records if every else records[-1:]}, form)
         return 0 if records else EXIT_NOTHING
+    from stowplan.cli import standby
     from stowplan.cli.output import Page
     from stowplan.cli.recorded import show
 
     page = Page()
+    standby.show(page, told)
     for place, record in enumerate(records if every else records[-1:]):
         if place:
             page.line()
@@ -64,31 +76,68 @@ def command(server: str, files: tuple[str, ...], every: bool, form: str, pod: st
     return 0 if records else EXIT_NOTHING
 
 
-def from_server(server: str, pod: str) -> tuple[list[dict[str, Any]], float | None]:
-    """A scheduler's records of a pod, and how far back its records go."""
+def from_server(server: str, pod: str) -> dict[str, Any]:
+    """What a scheduler has recorded about a pod (`items`), how far back its records go (`since`), and whether it leads."""
+    return _decisions(server, f"/decisions/{pod}")
+
+
+def _decisions(server: str, path: str, query: dict[str, Any] | None = None) -> dict[str, Any]:
     from stowplan.cli.server import ServerError, fetch
 
-    found = fetch(server, f"/decisions/{pod}")
+    found = fetch(server, path, query)
     if not isinstance(found, dict) or "items" not in found:
         raise ServerError(f"{server} has no /decisions: is this a scheduler of another version?")
-    return found["items"], found["since"]
+    return found
 
 
-def from_files(paths: Iterable[str], pod: str) -> tuple[list[dict[str, Any]], float | None]:
+def named_at_server(server: str, name: str) -> set[str]:
+    """Keys of the pods of this name that a scheduler has tried, or that wait there."""
+    from stowplan.cli.server import fetch
+
+    tried = _decisions(server, "/decisions", {"name": name, "limit": EVERY})["items"]
+    waiting = (fetch(server, "/queue", {"pod": name, "limit": EVERY}) or {}).get("items", ())
+    return {each["pod"] for each in (*tried, *waiting)}
+
+
+def named_in_files(paths: Iterable[str], name: str) -> set[str]:
+    """Keys of the pods of this name in files."""
+    return {record["pod"] for path in paths for record in _read(path, name) if record["pod"].rpartition("/")[2] == name}
+
+
+def _only(name: str, keys: set[str]) -> str:
+    """The pod of this name, if there is one and no other. Raises PodError."""
+    from stowplan.cli.pods import PodError
+
+    if not keys:
+        raise PodError(f"nothing is known here of a pod {name}: say NAMESPACE/{name}")
+    if len(keys) > 1:
+        raise PodError(f"{name} is the name of several pods: {', '.join(sorted(keys))}")
+    return next(iter(keys))
+
+
+def from_files(paths: Iterable[str], pod: str) -> tuple[list[dict[str, Any]], str | float | None]:
     """The records of a pod in files, and the time of the first record of all."""
+    from stowplan.cli.server import epoch
+
+    found: list[dict[str, Any]] = []
+    since: float | None = None
+    for path in paths:
+        for place, record in enumerate(_read(path, pod)):
+            if place == 0:
+                since = epoch(record["time"]) if since is None else min(since, epoch(record["time"]))
+            if record.get("pod") == pod:
+                found.append(record)
+    return sorted(found, key=lambda record: epoch(record["time"])), since
+
+
+def _read(path: str, pod: str) -> Iterator[dict[str, Any]]:
+    """As `_lines`. Raises ServerError where the file cannot be read."""
     from stowplan.cli.server import ServerError
 
-    found, since = [], None
-    for path in paths:
-        try:
-            for place, record in enumerate(_lines(path, pod)):
-                if place == 0:
-                    since = record["time"] if since is None else min(since, record["time"])
-                if record.get("pod") == pod:
-                    found.append(record)
-        except OSError as error:
-            raise ServerError(f"cannot read {path}: {error.strerror or error}") from None
-    return sorted(found, key=lambda record: record["time"]), since
+    try:
+        yield from _lines(path, pod)
+    except OSError as error:
+        raise ServerError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _lines(path: str, pod: str) -> Iterator[dict[str, Any]]:
@@ -107,7 +156,7 @@ def _lines(path: str, pod: str) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def _nothing(page: Page, pod: str, since: float | None, whose: str) -> None:
+def _nothing(page: Page, pod: str, since: str | float | None, whose: str) -> None:
     from stowplan.cli.server import moment
 
     page.line(f"no record of {pod}: {whose} did not try it, or too long ago", bold=True, fg="yellow")

@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from random import Random
+
+from stowplan.text.moments import rfc3339, rfc3339_micro
+
+__all__ = ["Backoff", "Clock", "monotonic", "real", "rfc3339", "rfc3339_micro"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,3 @@ def real() -> Clock:
 
     start = time.time() - time.monotonic()
     return Clock(lambda: start + time.monotonic(), random.Random())  # noqa: S311 - jitter, not secrets
-
-
-def rfc3339(epoch: float) -> str:
-    """A metav1.Time: whole seconds."""
-    return datetime.fromtimestamp(int(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def rfc3339_micro(epoch: float) -> str:
-    """A metav1.MicroTime."""
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -144,6 +144,7 @@ def _yaml(text: str) -> Any:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 100_000
+    yaml.brace_single_entry_mapping_in_flow_sequence = True  # `[name: X]` is YAML, and nobody writes it
     if _INDENTED_LIST.search(text):
         yaml.indent(mapping=2, sequence=4, offset=2)
     return yaml

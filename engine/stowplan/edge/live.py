@@ -34,16 +34,17 @@ from stowplan.edge.policies.clerk import Clerk
 from stowplan.edge.policies.examine import Checked, Offer
 from stowplan.edge.policies.following import Following, Relay, await_first
 from stowplan.edge.policies.keeper import Keeper, Live, described
-from stowplan.edge.policies.telling import ComparisonGauges, PolicyGauges
+from stowplan.edge.policies.telling import ComparisonGauges, PolicyGauges, disagreed
 from stowplan.edge.process import PortError, Process, Telling, alongside
 from stowplan.edge.rollouts import RolloutGauges
 from stowplan.edge.serve import Check, Page
 from stowplan.edge.serve.checks import Limits
 from stowplan.edge.serve.configz import InForce, configz, policy_hash
-from stowplan.edge.serve.decisions import decisions
+from stowplan.edge.serve.decisions import Told, decisions
 from stowplan.edge.serve.policy import policy as policy_page
 from stowplan.edge.serve.queue import queue
 from stowplan.edge.serve.shadow import shadow
+from stowplan.edge.serve.standing import Standing
 from stowplan.edge.tracing import Traces, tracing
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.loop import Loop
@@ -151,6 +152,8 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
     policy, configuration = now.policy, now.policy.configuration
     loop = Loop(policy, random.Random(options.seed).randrange, shadow=options.shadow)  # noqa: S311 - a choice between equals
     loop.ledger.generation, loop.ledger.digest = now.generation, now.digest
+    if loop.ledger.shadow is not None:
+        loop.ledger.shadow.told = disagreed
     telling = Telling(loop.ledger, configuration, parts.clock, traces)
     relay.target = telling.reporter
     transport = Counted(parts.reach.transport, telling.metrics)
@@ -162,7 +165,7 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
         telling.metrics.registry.register(collector)
     checks = (Check("policy", keeper.missing, keeper.note),) if options.following is not None else ()
     limits = _limits(configuration, options)
-    server = process.server(limits, (telling.metrics.page(), *_pages(loop.ledger, keeper)), checks)
+    server = process.server(limits, (telling.metrics.page(), *_pages(loop.ledger, keeper, drive)), checks)
     diary = Diary(options.decisions, loop.ledger.records) if options.decisions else None
     clerk = _clerk(parts, drive, Caller(transport, parts.clock, telling.reporter, drive.may_write, asyncio.Semaphore(1)))
     try:
@@ -185,15 +188,19 @@ def _clerk(parts: _Parts, drive: Drive, caller: Caller) -> Clerk | None:
     return clerk
 
 
-def _pages(ledger: Ledger, keeper: Keeper) -> tuple[Page, ...]:
+def _pages(ledger: Ledger, keeper: Keeper, drive: Drive) -> tuple[Page, ...]:
     """What can be asked about decisions, pods that wait, and the policy."""
 
     def in_force() -> InForce:
         source = "" if keeper.in_force is None else keeper.in_force.offer.source.name
         return InForce(ledger.policy, ledger.generation, source, described(keeper))
 
-    told = configz(in_force), policy_page(in_force, lambda: rollout_json(ledger))
-    return (*told, *decisions(lambda: ledger.records), queue(lambda: ledger), shadow(lambda: ledger.shadow))
+    def stand() -> Standing:
+        return Standing(drive.leading, "" if drive.lease is None else drive.lease.holder)
+
+    told = configz(in_force), policy_page(in_force, lambda: rollout_json(ledger), stand)
+    recent = decisions(Told(lambda: ledger.records, stand, lambda: keeper.numbers))
+    return (*told, *recent, queue(lambda: ledger, stand), shadow(lambda: ledger.shadow))
 
 
 def _report(ledger: Ledger, options: Options) -> None:

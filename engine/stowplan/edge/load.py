@@ -32,6 +32,7 @@ SUFFIXES = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 STANDARD_INPUT = "-"
 EVERY_POD = "*"
 """Stands for all names of pods that run."""
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST_ERRORS = 20
 _TAKES = "load_cluster takes a path, a List as a dict, or an iterable of Kubernetes objects as dicts"
 _POLICIES = ("KubeSchedulerConfiguration", "SchedulerPolicy")
@@ -271,6 +272,10 @@ class _Loader:
             self._warn(f"{who} bound to node {name}, which is not there")
         if not self.store.nodes:
             self._warn("the dump holds no nodes: add nodes")
+        effects = {taint.effect: node.name for node in self.store.nodes for taint in node.taints if taint.effect not in EFFECTS}
+        for effect, name in sorted(effects.items()):
+            text = f'node {name} has a taint of effect "{effect}", which counts as none: effects are {", ".join(EFFECTS)}'
+            self.report.warnings.append(_error(text, Code.UNKNOWN_EFFECT, severity=Severity.WARNING))
 
     def _warn(self, text: str) -> None:
         self.report.warnings.append(_error(text, Code.MISSING_NODE, severity=Severity.WARNING))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,7 @@ def _rules(profile: Any) -> list[str]:
 
 def _run(policy: Policy, suite: Suite, test: Test, index: int) -> Result:
     result, policy = Result(_name(test, index)), giving(policy, test.version)
+    unmet = partial(_at, test.expect.origin, code=Code.EXPECTATION)
     try:
         store = _store(suite, test)
         pod = _pod(store, test)
@@ -261,11 +263,11 @@ def _run(policy: Policy, suite: Suite, test: Test, index: int) -> Result:
     if pod is not None:
         judged = attempt(policy, store, store.pending[pod])
         result.fired = _fired(judged)
-        result.failures += [_at(test.expect.origin, text, *where) for where, text in _compare(test.expect, judged, store)]
+        result.failures += [unmet(text, *where) for where, text in _compare(test.expect, judged, store)]
     if test.expect.placements:
         for each in store.pending.values() if pod is None else ():
             result.fired |= _fired(attempt(policy, store, each))
-        result.failures += [_at(test.expect.origin, text, *where) for where, text in _placed(policy, store, test.expect)]
+        result.failures += [unmet(text, *where) for where, text in _placed(policy, store, test.expect)]
     return result
 
 
@@ -393,7 +395,5 @@ def _placed(policy: Policy, store: Store, expect: Expectation) -> Iterator[Failu
             yield ("placements", name), f"expected {node or 'no node'}, got {why}"
 
 
-def _at(origin: Origin | None, message: str, *path: str) -> Diagnostic:
-    if origin is None:
-        return Diagnostic(Code.INVALID, Severity.ERROR, message)
-    return origin.under(*path).diagnostic(Code.INVALID, message)
+def _at(origin: Origin | None, message: str, *path: str, code: Code = Code.INVALID) -> Diagnostic:
+    return origin.under(*path).diagnostic(code, message) if origin else Diagnostic(code, Severity.ERROR, message)

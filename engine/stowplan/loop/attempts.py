@@ -39,6 +39,8 @@ def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list
 
 def _skipped(ledger: Ledger, entry: Waiting, why: str, now: float) -> list[Effect]:
     pod = entry.pod
+    if why == "gated":
+        entry.attempts -= 1  # it was never tried: a new policy had all pods looked at
     ledger.note(Outcome(pod, "skipped", entry.attempts, ledger.generation, message=why), None, now)
     if why == "gated":
         ledger.admit(entry, now, "ScheduleAttemptFailure")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.loop.fates import Case, Change
+from stowplan.loop.fates import Case, Change, Fate
 from stowplan.loop.simulate import Simulation, Use
 from stowplan.objects import show
 from stowplan.objects.migration import ZONE
@@ -117,8 +117,9 @@ class Comparison:
         """A `stowplan.io/v1alpha1 PolicyDiff`.
 
         `old` and `new` have `policy`, `summary` (as a Simulation) and `profiles`; `summary` counts pending pods by change;
-        `pods` are the cases that differ, `running` the same for pods that run; `requested` has `total`, `zones` and `nodes`,
-        by resource the quantities `now`, `old`, `new` and `allocatable`; `notes` say what was left out.
+        `pods` are the cases that differ, `unchanged` the others in short, `running` those that differ of the pods that run;
+        `requested` has `total`, `zones` and `nodes`, by resource the quantities `now`, `old`, `new` and `allocatable`; `notes`
+        say what was left out.
         """
         changes = self.changes
         sides = {
@@ -131,6 +132,7 @@ class Comparison:
         answer["summary"] = {"pending": len(self.cases)} | {change.value: changes[change] for change in Change}
         answer |= sides
         answer["pods"] = [case.to_json() for case in self.cases if case.change is not Change.SAME]
+        answer["unchanged"] = [{"pod": case.pod.key} | _short(case.new) for case in self.cases if case.change is Change.SAME]
         answer |= {"running": self.running.to_json()} if self.running is not None else {}
         answer["requested"] = self._requested()
         return answer | {"notes": list(self.notes)}
@@ -143,6 +145,12 @@ class Comparison:
         answer = {"total": _amounts(use, now, slice(None))}
         answer["zones"] = {zone: _amounts(by_zone, now_by_zone.before, slice(i, i + 1)) for i, zone in enumerate(zones)}
         return answer | {"nodes": nodes}
+
+
+def _short(fate: Fate) -> dict[str, str]:
+    """`node`, or why there is none: `skipped` or `message`."""
+    members = {"node": fate.node, "skipped": fate.skipped, "message": None if fate.node else fate.message}
+    return {name: text for name, text in members.items() if text is not None}
 
 
 def _amounts(use: Use, now: Mapping[str, Numbers], rows: slice) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from stowplan.policy.decision import Refusals
 from stowplan.policy.evaluate import points
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
+from stowplan.text.moments import rfc3339_micro
 
 BEST = 5
 """Nodes whose scores are kept."""
 EXAMPLES = 3
 """Nodes that are named for each reason, in no order."""
-PAUSE = 0.02
+PAUSE = 0.1
 """Seconds between two records with scores: working them out costs more than the decision."""
 
 
@@ -99,7 +100,7 @@ class Record:
         members: dict[str, Any] = {
             "pod": self.pod,
             "uid": self.uid,
-            "time": self.time,
+            "time": rfc3339_micro(self.time),
             "profile": self.profile,
             "policy": {"generation": self.generation} | ({"hash": self.digest} if self.digest else {}),
             "attempt": self.attempt,

@@ -7,6 +7,7 @@ which by then has been seen as well. Nodes with the same, highest score are as g
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
+from stowplan.text.moments import rfc3339_micro
 
 KEPT = 1000
 """Disagreements that are remembered."""
@@ -42,7 +44,7 @@ class Disagreement:
     def to_json(self) -> dict[str, Any]:
         """Scores by node and plugin, weighted."""
         scores = {each.node: {"total": each.total} | {name: part[2] for name, part in each.scores.items()} for each in self.scores}
-        members = {"pod": self.pod, "uid": self.uid, "time": self.time, "kind": self.kind, "theirs": self.theirs}
+        members = {"pod": self.pod, "uid": self.uid, "time": rfc3339_micro(self.time), "kind": self.kind, "theirs": self.theirs}
         return members | {"ours": self.ours, "explanation": self.explanation, "scores": scores}
 
 
@@ -52,6 +54,8 @@ class Shadow:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     disagreements: deque[Disagreement] = field(default_factory=lambda: deque(maxlen=KEPT))
+    told: Callable[[Disagreement], None] | None = None
+    """who else is to know of each of them, if anybody"""
 
     @property
     def agreement(self) -> float | None:
@@ -73,7 +77,10 @@ class Shadow:
         kind = "lower" if row in found.feasible.tolist() else "rejected"
         self.outcomes[kind] += 1
         text, scores = (_lower if kind == "lower" else _rejected)(found, store, node, ours)
-        self.disagreements.append(Disagreement(pod.key, pod.uid, now, kind, node, ours, text, scores))
+        differs = Disagreement(pod.key, pod.uid, now, kind, node, ours, text, scores)
+        self.disagreements.append(differs)
+        if self.told is not None:
+            self.told(differs)
 
     def to_json(self) -> dict[str, Any]:
         """A `stowplan.io/v1alpha1 ShadowReport`."""

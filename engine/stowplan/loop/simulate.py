@@ -17,8 +17,10 @@ from stowplan.policy.choose import Choice, Chooser
 from stowplan.policy.compile import Policy
 from stowplan.policy.explain import API_VERSION, profiles_json
 from stowplan.policy.extenders import left_out_json
+from stowplan.policy.given import given
 from stowplan.policy.preempt import Preemption
 from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store, collector_off
+from stowplan.text import counted
 
 
 class OnPreemption(enum.StrEnum):
@@ -94,7 +96,7 @@ class Use:
         return {name: {when: show(name, n) for when, n in found.items()} for name, found in sums.items() if any(found.values())}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """Placements in queue order, and how full the nodes were and would be."""
 
@@ -103,6 +105,12 @@ class Simulation:
     placements: tuple[Placement, ...]
     use: Use
     on_preemption: OnPreemption = OnPreemption.REPORT
+
+    def __repr__(self) -> str:
+        words = {"placed": "placed", "unschedulable": "unschedulable", "notTried": "not tried", "evicted": "evicted"}
+        counts = [f"{number} {words[name]}" for name, number in self.summary.items() if name in words and number]
+        pending, nodes = counted(len(self.placements), "pending pod"), counted(len(self.nodes), "node")
+        return f"<Simulation of {pending} on {nodes}: {', '.join(counts) or 'none'}>"
 
     @property
     def evictions(self) -> Iterator[Eviction]:
@@ -176,7 +184,7 @@ class Simulation:
 
 
 def simulate(
-    policy: Policy,
+    policy: Policy | None,
     cluster: Store,
     progress: Callable[[int, int], None] | None = None,
     preemption: OnPreemption | str = OnPreemption.REPORT,
@@ -185,8 +193,10 @@ def simulate(
 
     `progress` is called with (pods done, pods in all) after each pod. With `preemption` "apply", victims are deleted at
     once and not scheduled again, and their preemptor is tried again at once, first on the node that it is then nominated
-    to. Pods that were tried before are not tried again. ValueError for another word.
+    to. Pods that were tried before are not tried again. Without a policy kube-scheduler's defaults apply. ValueError for
+    another word, TypeError for a policy or cluster that is still to be loaded.
     """
+    policy, cluster = given(policy, cluster)
     if preemption not in [choice.value for choice in OnPreemption]:
         raise ValueError(f"preemption is {' or '.join(choice.value for choice in OnPreemption)}, not {preemption!r}")
     mode = OnPreemption(preemption)

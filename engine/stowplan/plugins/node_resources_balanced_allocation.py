@@ -4,6 +4,7 @@ scores  a node by how much the pod improves the balance between its resources; 7
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,23 @@ from stowplan.cel.selects import selects
 from stowplan.objects import Amounts, Pod
 from stowplan.plugins.arguments import NodeResourcesBalancedAllocationArgs, ResourceWeight
 from stowplan.plugins.plugin import MAX_SCORE, Plugin
-from stowplan.state import ALLOCATABLE, LEDGER, REQUESTED, Asked, Cluster, Feasible, Numbers, OddShares, Shares, scored, shares
+from stowplan.state import (
+    ALLOCATABLE,
+    LEDGER,
+    REQUESTED,
+    Asked,
+    Cluster,
+    Column,
+    Derived,
+    DerivedStorage,
+    Entries,
+    Feasible,
+    Numbers,
+    OddShares,
+    Reach,
+    scored,
+    shares,
+)
 from stowplan.state.devices import DEVICES, device_stamp
 
 # NumPy takes an array of no dimensions for a constant a third of a microsecond faster than a number
@@ -20,6 +37,11 @@ ONE: NDArray[np.float64] = np.array(1.0)
 TWO, HALF = np.array(2.0), np.array(0.5)
 FIFTY, HUNDRED = np.array(MAX_SCORE / 2), np.array(float(MAX_SCORE))
 THREE_HALVES, TO_HALF = np.array(MAX_SCORE + MAX_SCORE // 2), np.array(1)
+
+
+NOTHING: NDArray[np.float64] = np.zeros((1, 1, 1))
+MANY = 512
+"""Rows from which on it pays to keep how even they are without the pod; fewer are quicker done together with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +65,34 @@ def asks(pod: Pod, args: NodeResourcesBalancedAllocationArgs, cluster: Cluster) 
 
 def scores(ask: Ask, cluster: Cluster, _: Feasible) -> Numbers:
     found = shares(ask.scored, cluster, nonzero=False, counted=selects if ask.devices else None)
-    before, after = evenness(filled(found)) if isinstance(found, Shares) else hundredths(odd_deviation(found))
+    if isinstance(found, OddShares):
+        before, after = hundredths(odd_deviation(found))
+    elif cluster.size < MANY:
+        before, after = evenness(filled(found.entries, found.asked.float_stages))
+    else:
+        before = cluster[without(found.asked.names)].kept()
+        (after,) = evenness(filled(found.entries, found.asked.float_stages[1:]))
     score: Numbers = after - before
     score += THREE_HALVES
     score >>= TO_HALF  # that is 50 more than half of (50 and the difference), rounded down
     return score
 
 
-def filled(found: Shares) -> NDArray[np.float64]:
-    """Used fractions of the resources, at most 1: without the pod and with it x resources x rows."""
-    fractions: NDArray[np.float64] = found.entries.used + found.asked.float_stages
-    fractions /= found.entries.allocatable
+@cache
+def without(names: tuple[str, ...]) -> Column[Derived]:
+    """How even nodes are without the pod, in hundredths; a member of the family of LEDGER. Zeros where float64 will not do."""
+
+    def compute(cluster: Cluster) -> Numbers:
+        entries = cluster[LEDGER].entries(names, nonzero=False)
+        return np.zeros(cluster.size, dtype=np.int64) if entries is None else evenness(filled(entries, NOTHING))[0]
+
+    return Column(LEDGER.family, Reach.ROW, lambda store: DerivedStorage(store, compute), names)
+
+
+def filled(entries: Entries, added: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Used fractions of the resources, at most 1, with something added: additions x resources x rows."""
+    fractions: NDArray[np.float64] = entries.used + added
+    fractions /= entries.allocatable
     return np.minimum(fractions, ONE, out=fractions)
 
 

@@ -14,10 +14,14 @@ from stowplan.state import Store
 
 
 def analysis_json(policy: Policy, store: Store, found: Attempt) -> dict[str, Any]:
-    """`requests`, and where they apply `margin`, `decidedBy`, `flips`, `remedies`, `needs`, and `details` behind rejections.
+    """`requests` for every pod that was tried, `details` behind rejections, and depending on how it fares:
 
-    Points of `margin` are weighted. A flip has either a `plugin` and its weights or a `resource` and its requests, before and
-    after. `needs` are nodes with what would have to change for them to take the pod; `possible` is false where nothing would.
+    it fits              `margin`, if another node passes the filters too, `decidedBy`, unless the best nodes tie; `flips`
+    it fits nowhere      `remedies`, `needs`
+
+    Empty ones are left out. Points of `margin` are weighted. A flip has either a `plugin` and its weights or a `resource` and its
+    requests, before and after. `needs` are nodes with what would have to change for them to take the pod; `possible` is false
+    where nothing would.
     """
     if found.skipped is not None:
         return {}

@@ -17,6 +17,7 @@ from stowplan.policy.classes import Classes
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import Refusals
 from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
+from stowplan.policy.failures import Failures
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
 from stowplan.policy.reserved import Reservations
@@ -70,7 +71,7 @@ class Chooser:
             name for name, profile in policy.profiles.items() if any(plugin.personal for plugin in profile.plugins.values())
         }
         self._reservations = Reservations(policy, store)
-        self._failures: dict[int, tuple[tuple[int | str, ...], Choice]] = {}
+        self._failures = Failures(policy, store)
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
@@ -112,7 +113,7 @@ class Chooser:
             return self._fully(pod)
         best = found.best()
         if best is None:
-            return self._failed(key, pod)
+            return self._choice(self._failures.attempt(key, pod, crowded=crowding is not None))
         row, total = best
         score = total if profile.scale == 1 else points(total, profile.scale)
         facts = reserve(self._reserving[profile.scheduler_name], asks, self._store, row)
@@ -165,17 +166,8 @@ class Chooser:
         """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""
         self._keys.clear()
         self._numbers.clear()
-        self._failures.clear()
         self._classes, self._reservations = Classes(self._store), Reservations(self._policy, self._store)
-
-    def _failed(self, key: int, pod: Pod) -> Choice:
-        """An unschedulable pod; its message is kept for as long as no pod or node moves, nor any nomination or other fact."""
-        store, spec = self._store, pod.spec
-        stamp = (store.epoch, len(store.log), store.nominations, store.lookups, spec.priority, spec.preemption_policy)
-        known = self._failures.get(key)
-        if known is None or known[0] != stamp:
-            known = self._failures[key] = (stamp, self._fully(pod))
-        return known[1]
+        self._failures = Failures(self._policy, self._store)
 
     def _fully(self, pod: Pod) -> Choice:
         """Without a class: what a refusal makes different."""

@@ -67,7 +67,7 @@ class Profile:
         return int(weight) if self.scale == 1 else round(weight * self.scale / plugin.unit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Policy:
     """A compiled configuration; `warnings` are the findings that did not refuse it."""
 
@@ -76,6 +76,9 @@ class Policy:
     configuration: Configuration
     warnings: tuple[Diagnostic, ...]
     rollout: Rollout | None = None
+
+    def __repr__(self) -> str:
+        return f"<Policy with {', '.join(self.profiles) or 'no profiles'}>"
 
     def serves(self, pod: Pod) -> bool:
         """Whether some profile schedules the pod."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from stowplan.policy.names import misspelt, project_of, replacement
 from stowplan.policy.releases import gate_of, lifetime, points_of
-from stowplan.profile import POINTS, PluginSet, Profile
+from stowplan.profile import POINTS, RULES, PluginSet, Profile
 from stowplan.profile.versions import NEWEST
 from stowplan.text import Code, Diagnostic, Edit, Path, Severity, did_you_mean, show_path
 
@@ -102,6 +102,8 @@ class _Expansion:
         self._diagnostics: list[Diagnostic] = []
         self._blamed: set[str] = set()
         self._foreign: set[str] = set()
+        self._listed: set[Path] = set()
+        """where the name that holds rules stands"""
 
     def run(self) -> tuple[Effective, list[Diagnostic]]:
         self._check_removed()
@@ -140,6 +142,9 @@ class _Expansion:
             return entry.name in self._known
         if entry.name in self._known:
             return True
+        if entry.name == RULES and not self._compat:
+            self._ours(entry)
+            return False
         if entry.name in REMOVED and point not in _NEVER_CHECKED_FOR_REMOVED and MULTI_POINT not in entry.path:
             return False
         self._missing(entry, point)
@@ -157,6 +162,19 @@ class _Expansion:
             note = f"it has something to do only with feature gate {gate_of(entry.name)}, which is off by default"
             path: Path = (*entry.path, "name")
             self._diagnostics.append(report(self._profile, path, Code.FOREIGN_PLUGIN, message, note, severity=Severity.WARNING))
+
+    def _ours(self, entry: _Entry) -> None:
+        """The name that holds rules, in a list of plugins: it is no plugin and changes nothing there, so a weight would be lost."""
+        if entry.path in self._listed:
+            return
+        self._listed.add(entry.path)
+        if entry.weight:
+            message = f"{RULES} is no score: each of its rules has a weight of its own"
+            note = "write weight: in the rule, or list the rule by its name under score"
+            self._report((*entry.path, "weight"), Code.INVALID, message, note)
+        elif not any(config.name == RULES for config in self._profile.plugin_config):
+            message, path = f"there is no pluginConfig of {RULES}: no rules are added", (*entry.path, "name")
+            self._diagnostics.append(report(self._profile, path, Code.NO_EFFECT, message, severity=Severity.WARNING))
 
     def _missing(self, entry: _Entry, point: str) -> None:
         """Report a plugin that does not exist; one of another project only once."""

@@ -12,15 +12,19 @@ from stowplan.policy.audit import audits, rule_errors
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.evaluate import points
 from stowplan.policy.extenders import left_out_json
+from stowplan.policy.given import given
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.subjects import find, pending
 from stowplan.state import Numbers, Store
+from stowplan.text import counted
 
 API_VERSION = "stowplan.io/v1alpha1"
+SHOWN = 3
+"""pods that a repr names"""
 POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Every pod that was asked about, judged against the same cluster. Iterating computes one pod at a time."""
 
@@ -28,6 +32,10 @@ class Explanation:
     store: Store
     pods: tuple[str, ...]
     """keys of the pods asked about, in the order of the input"""
+
+    def __repr__(self) -> str:
+        named = ", ".join(self.pods[:SHOWN]) + (", ..." if len(self.pods) > SHOWN else "")
+        return f"<Explanation of {counted(len(self.pods), 'pod')} on {counted(len(self.store.nodes), 'node')}: {named or 'none'}>"
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts; until the next one is asked for, a pod that runs is pending in the cluster."""
@@ -54,9 +62,17 @@ class Explanation:
     def to_json(self, *, analysis: bool = False) -> dict[str, Any]:
         """`{"pods": [...], "profiles": {...}}`, the shape of a golden, as a `stowplan.io/v1alpha1 Explanation`.
 
+        What there is nothing to say about is left out, so ask with `get`:
+
+        always               `pod`, `profile`
+        not tried            `skipped` says why; gated: `preEnqueue`, and with `analysis` also `ifUngated`, judged without the gate
+        tried                `preFilter`, `filters`; `infeasible` where nodes reject it
+        it fits              `feasible`, `best`; `totals`, and `scores` and `preScore`, unless a single node was left
+        it fits nowhere      `message`; `preemption` where that was tried
+
         Beside that, `boundTo` marks a pod that runs and was judged anew, and `extenders`, if there are any, says whose verdicts
-        are left out. With `analysis`, which judges changed pods and so takes its time, a pod also has the members of
-        `analysis_json`, and one that is gated has `ifUngated`.
+        are left out. With `analysis`, which judges changed pods and so takes its time, a pod that was tried also has the members
+        of `analysis_json`.
         """
         pods, judged = [], []
         nodes = [self.store.place_of(key) for key in self.pods]
@@ -76,11 +92,13 @@ class Explanation:
         return answer | analysis_json(self.policy, self.store, found)
 
 
-def explain(policy: Policy, cluster: Store, pods: str | Iterable[str] | None = None) -> Explanation:
+def explain(policy: Policy | None, cluster: Store, pods: str | Iterable[str] | None = None) -> Explanation:
     """Judge pods on every node, each for itself: all that are pending, or those named `namespace/name` (one, or several).
 
-    A pod that runs is judged as if it were pending. Raises UnknownPodError, a KeyError, for a pod that is not there.
+    Without a policy kube-scheduler's defaults apply. A pod that runs is judged as if it were pending. Raises UnknownPodError, a
+    KeyError, for a pod that is not there, and TypeError for a policy or cluster that is still to be loaded.
     """
+    policy, cluster = given(policy, cluster)
     names = tuple(cluster.pending) if pods is None else (pods,) if isinstance(pods, str) else tuple(pods)
     return Explanation(policy, cluster, tuple(find(cluster, name).pod.key for name in names))
 

@@ -1,7 +1,8 @@
 """Reads of keys and members that may be missing, and the questions that expressions ask before they rely on a key.
 
-A place is a path such as ("pod", "labels", "app") or ("pod", "owner"), also one that starts with a name that a macro gives. What a condition says of places is used where the condition is known to
-hold: beside it in a conjunction, in the branch of a conditional, and in what a rule does after its `when`.
+A place is a path such as ("pod", "labels", "app") or ("pod", "owner"), also one that starts with a name that a macro gives.
+What a condition says of places is used where the condition is known to hold: beside it in a conjunction, in the branch of a
+conditional, and in what a rule does after its `when`.
 """
 
 from __future__ import annotations
@@ -196,8 +197,8 @@ def _path(checked: Checked, node: Node) -> Place | None:
 
 
 def _optional(checked: Checked, node: Node, place: Place) -> bool:
-    """Whether what is read may be missing: any member found by `_read`, and keys of maps of texts (an amount that is missing is 0)."""
-    if place[0] in _GIVEN:
+    """Whether what is read may be missing: members that `_read` finds, and keys of maps of texts; a missing amount is 0."""
+    if place[0] in _GIVEN or place == ("node", "metadata", "labels"):
         return False
     kind = checked.types[node.operand if isinstance(node, Select) else node.children()[0]]
     return kind.name != "map" or (len(place) > 2 and kind.params[1] == STRING)

@@ -23,6 +23,8 @@ class Lack(NamedTuple):
 
     text: str
     kinds: str
+    certain: bool = True
+    """false where a cluster may well hold none of them"""
 
     def __str__(self) -> str:
         return f"{self.text}: add {self.kinds} to the dump"
@@ -49,7 +51,11 @@ def _workloads(store: Store, judged: list[Pod], *, any_pods: bool) -> Iterator[L
             orphans.setdefault(owner.kind, []).append(pod)
     missing = [_OWNERS[kind] for kind in _OWNERS if kind in orphans]
     found = [f"the {kind}s of {_pods(pods)}" for kind, pods in sorted(orphans.items())]
-    if any_pods and not any(workload.kind == "Service" for workload in known.values()):
+    services = any(workload.kind == "Service" for workload in known.values())
+    if any_pods and not services and not missing:
+        text = "Services: none in the dump: fine if the cluster has none, otherwise default topology spreading is misjudged"
+        yield Lack(text, "services", certain=False)
+    elif any_pods and not services:
         missing, found = ["services", *missing], ["Services", *found]
     if missing:
         yield Lack(f"{', '.join(found)} are not in the dump, so default topology spreading cannot be judged", ",".join(missing))

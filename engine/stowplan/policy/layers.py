@@ -117,12 +117,14 @@ class Layer:
 
     def _summed(self, cluster: Cluster) -> Numbers | int:
         """Weighted sum of the scores that are not normalised."""
-        total: Numbers | int = 0
+        total: Numbers | None = None
+        everyone = anyone(cluster.size)
         for score in self._plain:
-            raw = score.raw(cluster, anyone(cluster.size))
+            raw = score.raw(cluster, everyone)
             if raw is not None:
-                total = total + (raw if score.factor == 1 else score.factor * raw)
-        return total
+                weighted = raw if score.factor == 1 else score.factor * raw
+                total = weighted if total is None else total + weighted
+        return 0 if total is None else total
 
     def _keep_raws(self) -> None:
         """Make room for the raw values of the normalised scores; those that skip drop out."""

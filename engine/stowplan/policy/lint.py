@@ -109,7 +109,10 @@ def _disabled(entry: _Entry, known: dict[str, Declared]) -> Iterator[Diagnostic]
         yield entry.origin.under("weight").diagnostic(Code.POINTLESS_WEIGHT, message, Severity.WARNING)
     if name == "*" or not name:
         return
-    if plugin is None:
+    if name == RULES:
+        note = 'list the rules that are not meant by their names, or write mode: "Off" in them'
+        yield place.diagnostic(Code.NO_EFFECT, f"{RULES} is no plugin: nothing is disabled", Severity.WARNING, note)
+    elif plugin is None:
         yield from _unknown(name, place, known, "nothing is disabled")
     elif entry.point != MULTI_POINT and entry.point not in plugin.points:
         points = ", ".join(sorted(plugin.points))

@@ -19,7 +19,7 @@ from stowplan.policy.compile import Policy
 from stowplan.policy.decision import fit_error
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.victims import Dry
-from stowplan.state import RANKS, Cluster, Mask, Store
+from stowplan.state import RANKS, Cluster, Mask, Rows, Store
 
 NAME = "DefaultPreemption"
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -108,8 +108,8 @@ def _released(plugin: Plugin, store: Store, found: Attempt) -> str | None:
     ask = found.opening.asks[plugin.name]
     if plugin.releases is None or ask is None:
         return None
-    rows = [row for row, status in found.infeasible.items() if status.plugin == plugin.name]
-    return plugin.releases(ask, Cluster(store, np.array(rows, dtype=np.intp)))
+    codes = [code for code, status in enumerate(found.infeasible.statuses) if status.plugin == plugin.name]
+    return plugin.releases(ask, Cluster(store, np.isin(found.infeasible.codes, codes).nonzero()[0]))
 
 
 def ineligible(store: Store, found: Attempt) -> str | None:
@@ -127,12 +127,18 @@ def ineligible(store: Store, found: Attempt) -> str | None:
     return TERMINATING if any(leaving) else None
 
 
+def with_victims(store: Store, rows: Rows, priority: int) -> Mask:
+    """Which of some rows have pods of lower priority."""
+    ranks = Cluster(store, rows)[RANKS]
+    lower = (ranks.priorities < priority) & (np.arange(ranks.codes.shape[1]) < ranks.counts[:, None])
+    found: Mask = np.count_nonzero(lower, axis=1) > 0
+    return found
+
+
 def search(policy: Policy, store: Store, found: Attempt) -> Preemption:
     """Find the victims on every node that evictions can help, and pick the cheapest node, first by name among equals."""
     rows = found.infeasible.rows(Code.UNSCHEDULABLE)
-    ranks = Cluster(store, rows)[RANKS]
-    lower = (ranks.priorities < found.pod.spec.priority) & (np.arange(ranks.codes.shape[1]) < ranks.counts[:, None])
-    have = lower.any(axis=1)
+    have = with_victims(store, rows, found.pod.spec.priority)
     budgets = list(store.facts.get(DisruptionBudget, {}).values())
     dry = Dry(policy, store, found, rows[have])
     dry.queue_up((lambda pods: violating(pods, budgets)) if budgets else None)

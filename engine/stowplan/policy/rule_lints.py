@@ -24,7 +24,9 @@ from stowplan.text import Code, Diagnostic, Severity, some
 
 MOST_PODS = 20
 """Pods for which rules are tried on a cluster."""
-_MAPS = frozenset(("labels", "annotations", "nodeSelector", "capacity", "allocatable", "limits", "requests", "overhead", "matchLabels"))
+_MAPS = frozenset(
+    ("labels", "annotations", "nodeSelector", "capacity", "allocatable", "limits", "requests", "overhead", "matchLabels")
+)
 """members whose keys are free"""
 _ORDER = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
 

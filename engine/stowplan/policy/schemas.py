@@ -32,6 +32,7 @@ def schema(kind: str, draft: str = "2020-12") -> dict[str, Any]:
     version, name = KINDS[kind]
     maker = _Maker(draft, policy=kind == STOWPLAN[1])
     body = maker.struct(Configuration)
+    reader = "stowplan" if kind == STOWPLAN[1] else f"kube-scheduler 1.{NEWEST}"
     properties = {
         "apiVersion": {"const": version, "description": "Version of this kind."},
         "kind": {"const": name, "description": "This kind."},
@@ -41,7 +42,7 @@ def schema(kind: str, draft: str = "2020-12") -> dict[str, Any]:
         "$schema": DRAFTS[draft],
         "$id": f"urn:stowplan:{name}:{draft}",
         "title": name,
-        "description": f"{name} of {version}, as kube-scheduler 1.{NEWEST} reads it.",
+        "description": f"{name} of {version}, as {reader} reads it.",
         **body,
         "required": ["apiVersion", "kind"],
         "properties": properties,

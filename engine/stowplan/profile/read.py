@@ -164,7 +164,9 @@ def _hints(configuration: Configuration, origin: Origin) -> list[Diagnostic]:
     """What is accepted, and has no effect here or an unwelcome one in kube-scheduler."""
     percentages: list[tuple[Origin, int | None]] = [(origin, configuration.percentage_of_nodes_to_score)]
     percentages += [(p.origin, p.percentage_of_nodes_to_score) for p in configuration.versions if p.origin]
-    message = "has no effect: every node is looked at in every decision"
+    message = (
+        "has no effect in stowplan, which looks at every node in every decision; kube-scheduler stops at this share of the nodes"
+    )
     hints = [
         place.under("percentageOfNodesToScore").diagnostic(Code.NO_EFFECT, message, Severity.INFO)
         for place, percentage in percentages

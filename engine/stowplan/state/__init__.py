@@ -37,9 +37,10 @@ from stowplan.state.collector import collector_off
 from stowplan.state.columns import Coded, Column, Mask, Numbers, Reach, Rows
 from stowplan.state.counters import Among, Count, Domains
 from stowplan.state.crowd import Crowd
+from stowplan.state.derived import Derived, DerivedStorage
 from stowplan.state.feasible import IGNORED, Feasible
 from stowplan.state.images import Images
-from stowplan.state.ledger import Ledger
+from stowplan.state.ledger import Entries, Ledger
 from stowplan.state.objects import READY, raw_field
 from stowplan.state.pods import Held, Matching, PodTest, Question, Terms, held_terms
 from stowplan.state.ranks import Ranks, importance, started
@@ -92,8 +93,11 @@ __all__ = [
     "Count",
     "Crowd",
     "Delayed",
+    "Derived",
+    "DerivedStorage",
     "Domains",
     "DuplicateNodeError",
+    "Entries",
     "Feasible",
     "Gone",
     "Held",

@@ -138,7 +138,7 @@ class LedgerStorage(Storage[Ledger]):
         self._build()
 
     def set_node(self, row: int, node: Node) -> None:
-        if not node.allocatable.keys() <= self.index.keys():
+        if not all(name in self.index for name in node.allocatable):
             self._build()
         self._lines.clear()
         self._fill(slice(row, row + 1))
@@ -152,26 +152,31 @@ class LedgerStorage(Storage[Ledger]):
         asked = (self._requested.derive(pod), self._nonzero.derive(pod))
         delta = self._deltas.get(asked)
         if delta is None:
-            if not (asked[0].keys() | asked[1].keys()) <= self.index.keys():
+            delta = self._delta(*asked)
+            if delta is None:
                 self._build()  # from integers that count this pod already
                 return
             if len(self._deltas) >= MOST_KINDS:
                 self._deltas.clear()
-            delta = self._deltas[asked] = self._delta(*asked)
+            self._deltas[asked] = delta
         column = self.matrix[:, row]
         if sign > 0:
             column += delta
         else:
             column -= delta
 
-    def _delta(self, requested: Amounts, nonzero: Amounts) -> Floats:
-        """What one pod adds to a row."""
-        delta = np.zeros((PARTS, len(self.index)))
-        for name, place in self.index.items():
-            amount = 1 if name == "pods" else requested.get(name)
-            counted = nonzero.get(name, amount)
-            delta[:, place] = [0, amount, -amount, counted, -counted]
-        return delta.reshape(-1)
+    def _delta(self, requested: Amounts, nonzero: Amounts) -> Floats | None:
+        """What one pod adds to a row; None where a resource has no place yet."""
+        size = len(self.index)
+        delta = [0.0] * (PARTS * size)
+        given_out = dict(requested.items(), pods=1)
+        for name, counted in (given_out | dict(nonzero.items())).items():
+            place, amount = self.index.get(name), given_out.get(name, 0)
+            if place is None:
+                return None
+            for part, number in enumerate((0, amount, -amount, counted, -counted)):
+                delta[part * size + place] = number
+        return np.array(delta)
 
     def view(self, cluster: Cluster) -> Ledger:
         return Ledger(self, None if cluster.changes is not None else cluster.gather_columns(self.matrix))

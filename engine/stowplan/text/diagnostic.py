@@ -90,6 +90,9 @@ class Code(enum.StrEnum):
     MISSING_NODE = "STW404"
     SHARES = "STW405"
     INCOMPLETE = "STW406"
+    UNKNOWN_EFFECT = "STW407"
+
+    EXPECTATION = "STW501"
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,8 +233,10 @@
 
   function podsView() {
     const others = data.tabled.filter((found) => !found.running);
-    const rows = [...data.pods, ...others];
-    if (!rows.length) return make("p", {}, "All pending pods fare alike.");
+    const known = new Set(others.map((row) => row.pod));
+    const alike = data.unchanged.filter((row) => !known.has(row.pod)).map((row) => ({ pod: row.pod, change: "same", old: row, new: row }));
+    const rows = [...data.pods, ...others, ...alike];
+    if (!rows.length) return make("p", {}, "No pod is pending.");
     const list = grid({ rows, label: "pods", name: (row) => row.pod, head: (row) => podButton(row.pod),
       mark: (row) => (row.pod === choice.pod ? "chosen" : null), sort: { column: 1, direction: 1 },
       columns: [

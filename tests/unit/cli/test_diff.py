@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -229,3 +230,24 @@ def test_rules_that_read_annotations_see_those_of_running_pods(stowplan, dump, m
     answer = stowplan("diff", "default", new, "--cluster", cluster)
     assert answer.code == 1, answer.err
     assert "web/Pod/w 1 1 w: n1 -> n2, n1 refused: own" in answer.words
+
+
+def test_counts_add_up_and_every_pending_pod_is_listed(stowplan, dump, make, policy):
+    taints = [{"key": "k", "effect": "NoSchedule"}]
+    pinned = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+    nodes = [make.node("n1", taints=taints), make.node("n2", "8")]
+    pods = [make.pod("moves", **pinned), *(make.pod(f"p{i}", "500m") for i in range(7)), make.pod("big", "90")]
+    other = [make.pod("foreign", schedulerName="foo")]
+    cluster, lax = dump(*nodes, *pods, *other), policy(NO_TAINTS)
+    found = json.loads(stowplan("diff", "default", lax, "--cluster", cluster, "-o", "json").out)
+    changed, same = [case["pod"] for case in found["pods"]], {case["pod"]: case for case in found["unchanged"]}
+    assert len(same) == found["summary"]["same"]
+    assert sorted([*changed, *same]) == sorted(f"web/{pod['metadata']['name']}" for pod in [*pods, *other])
+    assert same["web/foreign"]["skipped"] == "no profile"
+    table = stowplan("diff", "default", lax, "--cluster", cluster)
+    assert f"; {len(same)} as before\n" in table.out
+    listed = stowplan("diff", "default", lax, "--cluster", cluster, "-o", "wide").out
+    assert all(pod in listed.partition("AS BEFORE")[2] for pod in same)
+    page = stowplan("diff", "default", lax, "--cluster", cluster, "-o", "html").out
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert {case["pod"] for case in data["unchanged"]} == same.keys()

@@ -269,3 +269,13 @@ def test_top_sets_how_many_nodes_are_shown(stowplan, dump, make):
     header = "PLUGIN WEIGHT "
     assert header + "n5 n4\n" in stowplan("explain", "--cluster", cluster, "p", "--top", "2").words + "\n"
     assert header + "n5 n4 n3 n2 n1\n" in stowplan("explain", "--cluster", cluster, "p", "--top", "9").words + "\n"
+
+
+def test_pods_that_come_before_it_are_counted(stowplan, dump, make):
+    line = "pending {} before it (simulate places {} first)"
+    cluster = dump(make.node("n1"), *(make.pod(f"p{i}") for i in range(3)), make.pod("gated", schedulingGates=[{"name": "x"}]))
+    assert "before it" not in stowplan("explain", "--cluster", cluster, "p0").out
+    assert "stands; 1 " + line.format("pod comes", "it") in stowplan("explain", "--cluster", cluster, "p1").out
+    assert "stands; 2 " + line.format("pods come", "them") in stowplan("explain", "--cluster", cluster, "p2").out
+    runs = dump(make.node("n1"), make.pod("p"), make.pod("q", on="n1"))
+    assert "before it" not in stowplan("explain", "--cluster", runs, "q").out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
+
 from stowplan.text import Code
 
 
@@ -56,6 +58,57 @@ def test_kinds_that_the_dump_lacks(stowplan, dump, make):
     foreign["metadata"]["ownerReferences"] = [OWNER[0] | {"apiVersion": "apps.kruise.io/v1"}]
     assert stowplan("simulate", "--cluster", dump(make.node("n1"), foreign)).err == ""
     assert stowplan("simulate", "--cluster", dump(make.node("n1"), complete=False)).err == ""
+
+
+def test_a_cluster_without_services_is_a_note_that_can_be_silenced(stowplan, dump, make):
+    cluster = dump(make.node("n1"), make.pod("p"), make.pod("q"), complete=False)
+    for verb in (["simulate"], ["explain", "p", "q"], ["diff", "default", "default"]):
+        told = stowplan(*verb, "--cluster", cluster).err
+        assert told.count("Services: none in the dump: fine if the cluster has none") == 1
+        assert told.startswith("note: ")
+        assert stowplan(*verb, "--cluster", cluster, "--complete").err == ""
+    owned = make.pod("p")
+    owned["metadata"]["ownerReferences"] = OWNER
+    cluster = dump(make.node("n1"), owned, complete=False)
+    assert "STW406" in stowplan("simulate", "--cluster", cluster).err
+    assert stowplan("simulate", "--cluster", cluster, "--complete").err == ""
+
+
+@pytest.mark.parametrize(("effect", "known"), [("NoSched", False), ("", False), ("noschedule", False), ("NoExecute", True)])
+def test_effects_of_taints_that_mean_nothing(stowplan, dump, make, effect, known):
+    told = stowplan("simulate", "--cluster", dump(make.node("n1", taints=[{"key": "k", "effect": effect}]))).err
+    assert ("STW407" not in told) is known
+    assert known or f'node n1 has a taint of effect "{effect}", which counts as none' in told
+
+
+def test_topology_keys_that_no_node_has(stowplan, dump, make, tmp_path):
+    rules = tmp_path / "policy.yaml"
+    rules.write_text(
+        "apiVersion: stowplan.io/v1alpha1\nkind: SchedulerPolicy\nprofiles:\n- schedulerName: default-scheduler\n"
+        "  rules: [{name: a, score: 'node.domain(\"zone\").nodes'}]\n"
+    )
+    cluster = dump(make.node("n1", labels={"topology.kubernetes.io/zone": "a"}), make.pod("p"))
+    for verb in (["simulate"], ["explain", "p"]):
+        told = stowplan(*verb, "--policy", rules, "--cluster", cluster).err
+        assert told.count("STW316") == 1
+        assert '0 of 1 nodes have the label "zone": did you mean "topology.kubernetes.io/zone"?' in told
+    told = stowplan("eval", "--cluster", cluster, 'node.domain("zone").nodes').err
+    assert told.count("STW316") == 1
+
+
+def test_a_finding_is_found_by_its_number(stowplan):
+    assert stowplan("rule", "302").out == stowplan("rule", "stw302").out
+    assert stowplan("rule", "99").code == 2
+
+
+def test_a_failed_expectation_has_a_code_of_its_own(stowplan, tmp_path):
+    (tmp_path / "a.stowtest.yaml").write_text(
+        "policy: scheduler.yaml\ntests:\n- cluster: |\n    node n1 cpu=1\n    pod p cpu=5\n  pod: p\n  expect: {node: n1}\n"
+    )
+    (tmp_path / "scheduler.yaml").write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    answer = stowplan("test", tmp_path)
+    assert answer.code == 1
+    assert "error[STW501]: tests[0].expect.node: expected node n1" in answer.out
 
 
 def test_a_dump_and_a_configuration_in_each_others_place(stowplan, dump, policy, make):

@@ -16,9 +16,11 @@ from stowplan.edge.diary import Diary
 from stowplan.edge.policies.keeper import described
 from stowplan.edge.serve import Asked
 from stowplan.edge.serve.configz import InForce
-from stowplan.edge.serve.decisions import decisions
+from stowplan.edge.serve.decisions import Told, decisions
 from stowplan.edge.serve.policy import policy
 from stowplan.edge.serve.queue import queue
+from stowplan.edge.serve.shadow import shadow
+from stowplan.edge.serve.standing import Standing
 from stowplan.loop.effects import Bind
 from stowplan.loop.events import Cycle, Failure, NotBound
 from stowplan.loop.rollout import Tally, rollout_json
@@ -33,13 +35,19 @@ class Running:
 
     def __init__(self, scene, kept=None):
         ledger = scene.loop.ledger
-        recent, about = decisions(lambda: ledger.records)
+
+        def stand():
+            return Standing(ledger.leads, "stowplan-7d9f-abc_0b5e")
+
+        numbers = {} if kept is None else kept.numbers
+        recent, about = decisions(Told(lambda: ledger.records, stand, lambda: numbers))
         state = {} if kept is None else described(kept)
         pages = {
-            "/queue": queue(lambda: ledger),
+            "/queue": queue(lambda: ledger, stand),
+            "/shadow": shadow(lambda: ledger.shadow),
             "/decisions": recent,
             "/policy": policy(
-                lambda: InForce(ledger.policy, ledger.generation, "policy.yaml", state), lambda: rollout_json(ledger)
+                lambda: InForce(ledger.policy, ledger.generation, "policy.yaml", state), lambda: rollout_json(ledger), stand
             ),
         }
 
@@ -188,7 +196,7 @@ def test_queue_names_every_state(stowplan, running):
         "other": "not served",
         "next": "active",
     }
-    assert (found["default/refused"]["nextTry"], found["default/refused"]["attempts"]) == (1002.0, 1)
+    assert (found["default/refused"]["nextTry"], found["default/refused"]["attempts"]) == ("1970-01-01T00:16:42.000000Z", 1)
     assert found["default/large"]["plugins"] == ["NodeResourcesFit"]
     answer = stowplan("queue", "--server", url)
     assert answer.out.startswith("1 being bound, 1 active, 1 backing off, 1 unschedulable, 1 gated, 1 not served")

@@ -390,3 +390,15 @@ def test_a_pod_in_wait_for_volumes_that_another_scheduler_binds_is_its():
     scene.run(700)
     assert scene.of(Mark) == []
     assert list(scene.loop.ledger.store.seats[scene.loop.ledger.store.row_of[prepare.node]]) == ["default/p"]
+
+
+def test_a_gated_pod_is_not_tried_by_a_new_policy():
+    scene = Scene().start("node n1 cpu=4\npod p cpu=1 gates=example.com/wait")
+    for _ in range(3):
+        scene.handle(PolicyChanged(scene.loop.ledger.policy, 1, "h"))
+        scene.run()
+    entry = scene.loop.ledger.queue.pods["default/p"]
+    assert (scene.place("default/p"), entry.attempts) == ("gated", 0)
+    scene.show("pod p cpu=1")
+    scene.run()
+    assert [each.attempt for each in scene.loop.ledger.records.of("default/p")][-1] == 1

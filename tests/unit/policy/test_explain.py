@@ -57,3 +57,30 @@ def test_analysis_only_on_demand(cluster):
 def test_simulate_names_the_choices(cluster):
     with pytest.raises(ValueError, match="preemption is report or apply, not 'maybe'"):
         simulate(POLICY, cluster, preemption="maybe")
+
+
+def test_which_keys_there_are():
+    store = load_cluster(read_notation("node n cpu=4 mem=8Gi\npod fits cpu=1\npod big cpu=50\npod gated cpu=1 gates=x\n"))
+    fits, big, gated = explain(None, store).to_json(analysis=True)["pods"]
+    assert {"best", "feasible", "requests"} <= fits.keys()
+    assert not {"margin", "message", "needs"} & fits.keys()
+    assert {"infeasible", "message", "needs", "requests"} <= big.keys()
+    assert not {"margin", "best", "flips"} & big.keys()
+    assert gated.keys() == {"pod", "profile", "skipped", "preEnqueue", "ifUngated"}
+
+
+@pytest.mark.parametrize("verb", [explain, simulate])
+def test_what_is_handed_over_unloaded_is_a_clear_error(cluster, verb):
+    for found in ("sp.yaml", {"kind": "x"}):
+        with pytest.raises(TypeError, match="load it with load_policy"):
+            verb(found, cluster)
+    for found in ("dump.json", [], None):
+        with pytest.raises(TypeError, match="load it with load_cluster"):
+            verb(None, found)
+    assert verb(None, cluster).to_json() == verb(POLICY, cluster).to_json()
+
+
+def test_reprs_are_short(cluster):
+    assert repr(explain(POLICY, cluster)) == "<Explanation of 2 pods on 2 nodes: default/waits, shop/waits>"
+    assert repr(simulate(POLICY, cluster)).startswith("<Simulation of 2 pending pods on 2 nodes: ")
+    assert repr(POLICY) == "<Policy with default-scheduler>"

@@ -231,3 +231,10 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert run(["convert", "broken.yaml"]) == 1
     assert run(["convert", "missing.yaml"]) == 3
     assert run(["convert", "--write", "-"]) == 2
+
+
+def test_mappings_of_one_entry_keep_their_braces():
+    score = "{disabled: [{name: ImageLocality}], enabled: [{'name': X}, {name: Y, weight: 2}]}"
+    text = f"{HEAD}profiles:\n- plugins:\n    score: {score}\n"
+    made = converted(text).text
+    assert "disabled: [{name: ImageLocality}], enabled: [{'name': X}, {name: Y, weight: 2}]" in made

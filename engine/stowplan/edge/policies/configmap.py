@@ -51,6 +51,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class ConfigMap(msgspec.Struct, rename="camel"):

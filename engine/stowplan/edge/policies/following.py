@@ -29,6 +29,7 @@ PATIENCE = 5.0
 """Seconds in which the API server may say what the policy is, before the last good one is taken."""
 BRIEFLY = 2.0
 """Seconds without a policy after which health is served."""
+WAITING = 503
 _log = logging.getLogger(f"{ROOT}.policy")
 
 
@@ -127,7 +128,7 @@ def _lobby(keeper: Keeper) -> Server:
     metrics.registry.register(PolicyGauges(keeper))
 
     def none() -> dict[str, Any]:
-        return {"generation": None, "hash": None, **described(keeper)}
+        return {"generation": None, "hash": None, "waits": keeper.waits_for(), **described(keeper)}
 
     def configz(_: Asked) -> Reply:
         return as_json({"componentconfig": None, "policy": none()})
@@ -135,7 +136,11 @@ def _lobby(keeper: Keeper) -> Server:
     def policy(_: Asked) -> Reply:
         return as_json(HEAD | none())
 
-    return Server(healths, (metrics.page(), Page("/configz", configz), Page("/policy", policy)))
+    def later(_: Asked) -> Reply:
+        return Reply(f"waits for a policy: {keeper.waits_for()}\n".encode(), status=WAITING)
+
+    pages = [Page(path, later) for path in ("/queue", "/decisions", "/decisions/{namespace}/{pod}", "/shadow")]
+    return Server(healths, (metrics.page(), Page("/configz", configz), Page("/policy", policy), *pages))
 
 
 async def _either(*works: Awaitable[Any], seconds: float | None = None) -> None:

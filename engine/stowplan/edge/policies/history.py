@@ -1,4 +1,7 @@
-"""The last good versions of a policy, kept in a ConfigMap beside the policy's: one key a version, and one that lists them all."""
+"""The last good versions of a policy, kept in a ConfigMap beside the policy's: one key a version, and one that lists them all.
+
+A version is a distinct document and keeps its number: one that comes back into force moves to the end, and gets no second row.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,39 @@ from typing import Any
 import msgspec
 
 from stowplan.edge.policies.configmap import Reference
+from stowplan.text import Code
 
 KEPT = 10
 INDEX = "versions.json"
 LARGEST = 900_000
 """Bytes of all texts together: the API server takes a MiB, names and index included."""
+MOST_TIMES = 20
+"""Times of coming into force that a version remembers."""
+MOST_WARNINGS = 10
 MANAGER = {"app.kubernetes.io/managed-by": "stowplan"}
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Entry(msgspec.Struct):
-    """A line of the index. `time`: when it came into force, RFC 3339; `key`: where its text is."""
+class Entry(msgspec.Struct, frozen=True):
+    """A line of the index, RFC 3339.
+
+    time      when it came into force last; `before`: the times before that, oldest first
+    key       where its text is
+    warnings  one line each
+    """
 
     version: int
     hash: str
     time: str
     key: str
     warnings: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+
+    @property
+    def barren(self) -> str:
+        """The warning that a rule of it lets no node pass; "" where there was none."""
+        return next((each for each in self.warnings if f"[{Code.CONSTANT}]" in each), "")
 
 
 class Kept(msgspec.Struct, rename="camel"):
@@ -50,7 +68,8 @@ class Version:
     def to_json(self) -> dict[str, Any]:
         """Without the text."""
         it = self.entry
-        return {"version": it.version, "hash": it.hash, "time": it.time, "warnings": list(it.warnings)}
+        times = [*it.before, it.time]
+        return {"version": it.version, "hash": it.hash, "time": it.time, "times": times, "warnings": list(it.warnings)}
 
 
 def companion(reference: Reference) -> Reference:
@@ -63,23 +82,46 @@ def path_of(reference: Reference) -> str:
 
 
 def versions(kept: Kept | None) -> tuple[Version, ...]:
-    """The versions, oldest first; one whose text somebody has removed is left out, as is an index that cannot be read."""
+    """The versions, the one that came into force last at the end.
+
+    One whose text somebody has removed is left out, as is an index that cannot be read.
+    """
     data = (kept.data if kept is not None else None) or {}
     try:
         index = _decode_index(data.get(INDEX, "[]"))
     except msgspec.MsgspecError:
         return ()
-    return tuple(Version(entry, data[entry.key]) for entry in sorted(index, key=lambda e: e.version) if entry.key in data)
+    found: dict[str, Version] = {}
+    for entry in index:
+        if entry.key in data:
+            found[entry.hash] = _again(found.pop(entry.hash, None), Version(entry, data[entry.key]))
+    return tuple(found.values())
 
 
-def with_version(known: Sequence[Version], digest: str, text: str, time: str, warnings: Sequence[str]) -> tuple[Version, ...]:
-    """The versions with a new one, the last few of them."""
-    number = known[-1].entry.version + 1 if known else 1
-    new = Version(Entry(number, digest, time, f"v{number}.yaml", tuple(warnings)), text)
-    kept = [*known, new][-KEPT:]
+def with_version(known: Sequence[Version], now: Entry, text: str) -> tuple[Version, ...]:
+    """The versions with the one in force at the end, the last few of them. Number and key of `now` do not count."""
+    number = max((each.entry.version for each in known), default=0) + 1
+    before = next((each for each in known if each.entry.hash == now.hash), None)
+    new = _again(before, Version(msgspec.structs.replace(now, version=number, key=f"v{number}.yaml"), text))
+    kept = [*(each for each in known if each is not before), new][-KEPT:]
     while len(kept) > 1 and sum(len(each.text.encode()) for each in kept) > LARGEST:
         del kept[0]
     return tuple(kept)
+
+
+def numbers(known: Sequence[Version]) -> dict[str, int]:
+    """Hash -> version."""
+    return {each.entry.hash: each.entry.version for each in known}
+
+
+def _again(before: Version | None, new: Version) -> Version:
+    """A version that has come into force once more: its number stays, its text may have other comments."""
+    if before is None:
+        return new
+    old, entry = before.entry, new.entry
+    times = tuple(dict.fromkeys((*old.before, old.time, *entry.before)))
+    times = tuple(each for each in times if each != entry.time)[-MOST_TIMES:]
+    return Version(msgspec.structs.replace(entry, version=old.version, key=old.key, before=times), new.text)
 
 
 def body(reference: Reference, kept: Kept | None, known: Sequence[Version]) -> bytes:

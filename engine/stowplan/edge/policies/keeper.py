@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from stowplan.edge.policies.examine import Checked, Examiner, Offer
+from stowplan.edge.policies.naming import named
 from stowplan.edge.policies.trial import tried
 from stowplan.loop.events import PolicyChanged
 from stowplan.policy.compile import Policy, PolicyError
 from stowplan.state import Store
 from stowplan.text import Code, Diagnostic, Severity, render
+from stowplan.text.moments import rfc3339
 
 Beside = Callable[[Callable[[], Checked]], Awaitable[Checked]]
 """Runs a function where it does not hold up the loop."""
@@ -63,10 +65,10 @@ class Refusal:
         return headline(first) + (f" (and {len(more)} more)" if more else "")
 
     def to_json(self) -> dict[str, Any]:
-        """JSON types; the time in epoch seconds."""
+        """JSON types."""
         return {
             "source": self.offer.source.name,
-            "time": self.time,
+            "time": rfc3339(self.time),
             "reason": self.reason,
             "errors": [headline(each) for each in self.errors],
         }
@@ -115,6 +117,8 @@ class Keeper:
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     """set once a text, or that there is none, has been dealt with"""
     live: Live | None = None
+    numbers: dict[str, int] = field(default_factory=dict)
+    """versions in the history by hash, as far as they are known"""
     _offered: str | None = None
     """the text that was looked at last, good or bad"""
 
@@ -125,6 +129,8 @@ class Keeper:
         """
         self.trouble = ""
         if offer.wrong is None and offer.source.text == self._offered:
+            if self.in_force is not None and self.in_force.offer.source.text == self._offered:
+                self.in_force = replace(self.in_force, offer=offer)  # the same text may stand elsewhere now
             return
         found = await self._examined(offer)
         if isinstance(found, PolicyError) and again is not None:
@@ -157,12 +163,19 @@ class Keeper:
         if refused is None:
             self._offered = offer.source.text or None
 
+    def named(self, now: Accepted) -> str:
+        """What a policy that was in force is called."""
+        return named(now.generation, now.digest, self.numbers.get(now.digest))
+
+    def waits_for(self) -> str:
+        """Why there is no policy yet, without a word about that there is none."""
+        refused = "" if self.refused is None else self.refused.reason
+        return "; ".join(filter(None, (refused, self.trouble))) or "nothing was read yet"
+
     def note(self) -> str:
         """One line about what is in force, and what is wrong with what should be."""
         now = self.in_force
-        parts = [
-            "no policy yet" if now is None else f"generation {now.generation}, hash {now.digest}, from {now.source or 'defaults'}"
-        ]
+        parts = ["no policy yet" if now is None else f"{self.named(now)}, from {now.source}"]
         if self.refused is not None:
             parts.append(f"rejected: {self.refused.reason}")
         if self.trouble:
@@ -219,7 +232,9 @@ def described(keeper: Keeper) -> Mapping[str, Any]:
     now = keeper.in_force
     shown: dict[str, Any] = {"results": dict(keeper.results)}
     if now is not None:
-        shown |= {"since": now.since, "warnings": [headline(each) for each in now.warnings]}
+        if now.digest in keeper.numbers:
+            shown["version"] = keeper.numbers[now.digest]
+        shown |= {"since": rfc3339(now.since), "warnings": [headline(each) for each in now.warnings]}
     if keeper.refused is not None:
         shown["rejected"] = keeper.refused.to_json()
     if keeper.trouble:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from stowplan.edge.kube.transport import MERGE, Answer, Request, Transport, Tran
 from stowplan.edge.policies import history
 from stowplan.edge.policies.configmap import DEFAULT_KEY, ConfigMap, Reference, decode, key_of
 from stowplan.edge.policies.examine import Examiner, Offer
+from stowplan.edge.policies.goingback import MARK, Choice, Mark, RollbackError, chosen, mark_of, marked, named
 from stowplan.edge.policies.history import Version
 from stowplan.policy.compile import PolicyError
 from stowplan.text import Diagnostic, Source
@@ -22,10 +23,6 @@ from stowplan.text import Diagnostic, Source
 NOT_FOUND, CONFLICT = 404, 409
 _encode = msgspec.json.Encoder().encode
 T = TypeVar("T")
-
-
-class RollbackError(Exception):
-    """There is nothing to go back to, or it cannot be written; the text says why."""
 
 
 class RemoteError(Exception):
@@ -39,6 +36,29 @@ class Current:
     configmap: ConfigMap
     key: str
     digest: str
+
+    @property
+    def text(self) -> str:
+        """What is under the key."""
+        return (self.configmap.data or {}).get(self.key, "")
+
+    @property
+    def mark(self) -> Mark:
+        """What was gone back from, as far as that still counts."""
+        return mark_of((self.configmap.metadata.annotations or {}).get(MARK, ""), self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The choice that was written, and what the ConfigMap held before: its text, and the version of that if it is known."""
+
+    choice: Choice
+    text: str = ""
+    before: Version | None = None
+
+    @property
+    def version(self) -> Version:
+        return self.choice.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,42 +88,42 @@ class History:
             return Current(configmap, key, "")
         return Current(configmap, key, checked.digest)
 
-    async def roll_back(self, number: int | None) -> Version:
-        """Write a version back; None: the newest that the ConfigMap does not hold. Raises RollbackError and RemoteError."""
+    async def roll_back(self, wanted: str = "") -> Restored:
+        """Write a version back, by number or beginning of its hash; "": the next one further back (see `goingback`).
+
+        Raises RollbackError and RemoteError.
+        """
         known, now = await self.versions(), await self.current()
-        version = self._wanted(known, number, "" if now is None else now.digest)
+        held, mark = ("", Mark()) if now is None else (now.digest, now.mark)
+        if not known:
+            raise RollbackError(f"{self.reference} has no history: {history.companion(self.reference)} holds no version")
+        try:
+            choice = named(known, wanted, held) if wanted else chosen(known, held, mark.left)
+        except RollbackError as error:
+            raise RollbackError(f"{self.reference} {error}") from None
+        note = {MARK: _encode(marked(mark, known, held, choice.version)).decode()}
+        await self._write(now, choice.version.text, note)
+        before = next((each for each in known if each.entry.hash == held), None)
+        return Restored(choice, "" if now is None else now.text, before)
+
+    async def _write(self, now: Current | None, text: str, annotations: dict[str, str]) -> None:
+        """Put a text into the ConfigMap, unless somebody has changed that since."""
+        metadata: dict[str, Any] = {"annotations": annotations}
         if now is None:
-            metadata = {"name": self.reference.name, "namespace": self.reference.namespace}
-            data = {self.reference.key or DEFAULT_KEY: version.text}
+            metadata |= {"name": self.reference.name, "namespace": self.reference.namespace}
+            data = {self.reference.key or DEFAULT_KEY: text}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             request = Request("POST", self.reference.folder, body=_encode(body))
         else:
             # the version that was looked at: nobody's edit in between is lost
-            metadata = {"resourceVersion": now.configmap.metadata.resource_version}
-            body = {"metadata": metadata, "data": {now.key: version.text}}
+            metadata |= {"resourceVersion": now.configmap.metadata.resource_version}
+            body = {"metadata": metadata, "data": {now.key: text}}
             request = Request("PATCH", history.path_of(self.reference), body=_encode(body), content_type=MERGE)
         answer = await self._request(request)
         if answer.status == CONFLICT:
             raise RollbackError(f"{self.reference} has just been changed by somebody else: look again")
         if not answer.ok:
             raise RollbackError(f"{self.reference} cannot be written: {message_of(answer)}")
-        return version
-
-    def _wanted(self, known: tuple[Version, ...], number: int | None, held: str) -> Version:
-        if not known:
-            raise RollbackError(f"{self.reference} has no history: {history.companion(self.reference)} holds no version")
-        if number is None:
-            others = [each for each in known if each.entry.hash != held]
-            if not others:
-                raise RollbackError(f"{self.reference} has no other version than the one it holds")
-            return others[-1]
-        for each in known:
-            if each.entry.version == number:
-                if each.entry.hash == held:
-                    raise RollbackError(f"{self.reference} holds version {number} already")
-                return each
-        numbers = ", ".join(str(each.entry.version) for each in known)
-        raise RollbackError(f"{self.reference} has no version {number}: there are {numbers}")
 
     async def _get(self, path: str) -> bytes | None:
         answer = await self._request(Request("GET", path))

@@ -9,13 +9,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from stowplan.edge.logs import ROOT, level, say
+from stowplan.edge.logs import DECISIONS, ROOT, level, say
 from stowplan.edge.policies.keeper import ACCEPTED, REJECTED, UNCHANGED, Accepted, Keeper, Refusal, headline
 from stowplan.loop.ledger import Ledger
+from stowplan.loop.shadow import Disagreement
 
 MOST = 5
 """Findings about one policy that are logged."""
 _log = logging.getLogger(f"{ROOT}.policy")
+_compared = logging.getLogger(f"{ROOT}.shadow")
 
 
 class PolicyLog:
@@ -35,6 +37,20 @@ class PolicyLog:
 
     def lost(self, why: str) -> None:
         say(_log, logging.WARNING, "there is no text where the policy should be", reason=why)
+
+
+def disagreed(found: Disagreement) -> None:
+    """Log that another scheduler has put a pod elsewhere."""
+    say(
+        _compared,
+        level(DECISIONS),
+        "disagreement",
+        pod=found.pod,
+        kind=found.kind,
+        theirs=found.theirs,
+        ours=found.ours or None,
+        explanation=found.explanation,
+    )
 
 
 class PolicyGauges(Collector):

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from stowplan.objects import Pod, read_as
-from stowplan.plugins.cel_rule import expressions_of
+from stowplan.plugins.cel_rule import errors, expressions_of
 from stowplan.plugins.cel_rule.compiled import Ask
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.attempt import attempt
@@ -60,9 +60,9 @@ class Trial:
                 yield from unknown_labels(expressions, self.store)
 
     def _rules(self, profile: Profile, pods: list[Pod], small: list[Store]) -> Iterator[Diagnostic]:
-        """Filter rules on all nodes, as far as that is quick; and one whole decision."""
+        """Filter rules, then scores, on all nodes, as far as that is quick; and one whole decision."""
         quick = True
-        for rule in _filters(profile):
+        for rule in (*_filters(profile), *_scores(profile)):
             subjects = pods or _blank(rule, profile)
             if self.late() or not subjects:
                 continue
@@ -70,16 +70,17 @@ class Trial:
             if seconds > SECONDS:
                 quick = False
             if seconds > SLOW:
-                expressions = expressions_of(rule)
-                message = (
-                    f"rule {rule.name} takes about {seconds:.1f} s for one decision on {counted(len(self.store.nodes), 'node')}"
-                )
-                note = "`stowplan eval` says what keeps it from being evaluated for all nodes at once"
-                yield Diagnostic(Code.FAILING, Severity.WARNING, message, expressions.span if expressions else None, "", (note,))
+                yield self._slow(rule, seconds)
             elif seconds <= SECONDS:
                 yield from self._verdict(rule, subjects)
         for pod in pods[:1]:
             attempt(self.policy, self.store if quick and not self.late() else small[0], pod, gated=False)
+
+    def _slow(self, rule: Plugin, seconds: float) -> Diagnostic:
+        expressions = expressions_of(rule)
+        message = f"rule {rule.name} takes about {seconds:.1f} s for one decision on {counted(len(self.store.nodes), 'node')}"
+        note = "`stowplan eval` says what keeps it from being evaluated for all nodes at once"
+        return Diagnostic(Code.FAILING, Severity.WARNING, message, expressions.span if expressions else None, "", (note,))
 
     def _estimated(self, rule: Plugin, pod: Pod, small: list[Store]) -> float:
         """Seconds that a rule will take on all nodes, from what some nodes more take."""
@@ -90,34 +91,55 @@ class Trial:
     def _timed(self, rule: Plugin, pod: Pod, store: Store) -> float:
         begun, cluster = self.timer(), Cluster(store)
         ask = rule.asks(pod, None, cluster)
-        if isinstance(ask, Ask) and rule.rejects is not None:
-            rule.rejects(ask, cluster)
+        if isinstance(ask, Ask):
+            _ = errors(rule, ask, cluster) if rule.rejects is None else rule.rejects(ask, cluster)
         return self.timer() - begun
 
     def _of(self, pod: Pod, profile: Profile) -> bool:
         return self.policy.profile_of(pod, self.store) == profile.scheduler_name
 
     def _verdict(self, rule: Plugin, pods: list[Pod]) -> Iterator[Diagnostic]:
-        """Whether a filter rejects every node for all pods that it applies to."""
-        cluster, refused = Cluster(self.store), []
-        expressions = expressions_of(rule)
-        assert rule.rejects is not None
+        """Whether a rule rejects, or has no value for, every node for all pods that it applies to."""
+        cluster, expressions = Cluster(self.store), expressions_of(rule)
+        concerned, codes, why = list[Pod](), set[Code](), ""
         for pod in pods:
             if self.late():
                 break
             ask = rule.asks(pod, None, cluster)
             if not isinstance(ask, Ask):
                 continue
-            masks = list((rule.rejects(ask, cluster) or {}).values())
-            if not masks or not np.logical_or.reduce(masks).all():
+            found = _useless(rule, ask, cluster)
+            if found is None:
                 return
-            refused.append(pod)
-        if refused and expressions is not None:
-            named = [pod.key for pod in refused if pod.name]
-            whom = f"for {some(named, 2)}" if named else "for any pod"
-            where = f"{counted(len(self.store.nodes), 'node')} of the live cluster"
-            message = f"rule {rule.name}: the filter lets no node pass ({where}, {whom})"
-            yield Diagnostic(Code.CONSTANT, Severity.WARNING, message, expressions.span)
+            concerned.append(pod)
+            codes.add(found[0])
+            why = why or found[1]
+        if len(codes) != 1 or expressions is None:
+            return
+        (code,) = codes
+        kind = "filter" if rule.scores is None else "score"
+        effect = "lets all of them pass" if rule.scores is None else "counts as 0"
+        what = "lets no node pass" if code is Code.CONSTANT else f"fails on every node, which {effect}"
+        message = f"rule {rule.name}: the {kind} {what} ({self._where(concerned)})" + (f": {why}" if why else "")
+        yield Diagnostic(code, Severity.WARNING, message, expressions.span)
+
+    def _where(self, pods: list[Pod]) -> str:
+        named = [pod.key for pod in pods if pod.name]
+        whom = f"for {some(named, 2)}" if named else "for any pod"
+        return f"{counted(len(self.store.nodes), 'node')} of the live cluster, {whom}"
+
+
+def _useless(rule: Plugin, ask: Ask, cluster: Cluster) -> tuple[Code, str] | None:
+    """CONSTANT for a rule that rejects every node, FAILING for one that has no value for any; and what fails on the first node."""
+    masks = [] if rule.rejects is None else list((rule.rejects(ask, cluster) or {}).values())
+    refuses = bool(masks) and bool(np.logical_or.reduce(masks).all())
+    if not refuses and any(mask.any() for mask in masks):
+        return None
+    failures = errors(rule, ask, cluster)
+    if not refuses and not (failures and np.logical_or.reduce(list(failures.values())).all()):
+        return None
+    why = next((text for text, mask in failures.items() if mask[0]), "")
+    return (Code.CONSTANT if refuses else Code.FAILING), why
 
 
 def tried(policy: Policy, store: Store, timer: Callable[[], float] = perf_counter) -> tuple[Diagnostic, ...]:
@@ -139,6 +161,12 @@ def _sample(store: Store, size: int) -> Store:
 def _filters(profile: Profile) -> Iterator[Plugin]:
     plugins = (profile.plugins[name] for name in profile.points["filter"])
     return (plugin for plugin in plugins if plugin.rejects is not None and expressions_of(plugin) is not None)
+
+
+def _scores(profile: Profile) -> Iterator[Plugin]:
+    """Those that are not among the filters."""
+    plugins = (profile.plugins[name] for name in profile.points["score"])
+    return (plugin for plugin in plugins if plugin.rejects is None and expressions_of(plugin) is not None)
 
 
 def _rules(profile: Profile) -> Iterator[Plugin]:

@@ -9,9 +9,11 @@ from typing import Any
 
 from stowplan.edge.serve.decisions import BAD, limit_of
 from stowplan.edge.serve.pages import Asked, Page, Reply, as_json
+from stowplan.edge.serve.standing import Stand, Standing
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.waiting import FLUSH_SECONDS, POOL_SECONDS, Place, Waiting
 from stowplan.objects import Pod
+from stowplan.text.moments import rfc3339_micro
 
 MOST = 1000
 """Pods that are shown unless a `limit` is given."""
@@ -21,37 +23,48 @@ ORDER = (BINDING, ASKING, ACTIVE, PREEMPTING, BACKING_OFF, UNSCHEDULABLE, GATED,
 """States, the nearest to a node first."""
 
 
-def queue(ledger: Callable[[], Ledger]) -> Page:
-    """The page; `pod` and `state` narrow it, `limit` is the most pods that are shown. Times are epoch seconds."""
+def queue(ledger: Callable[[], Ledger], stand: Stand = lambda: Standing(leads=True)) -> Page:
+    """The page; `pod` (a key or a name) and `state` narrow it, `limit` is the most pods that are shown."""
 
     def answer(asked: Asked) -> Reply:
         now = ledger()
         limit, pods, states = limit_of(asked, MOST), asked.query.get("pod", ()), asked.query.get("state", ())
         if limit is None:
             return Reply(b"limit is no number\n", status=BAD)
+        if unknown := [state for state in states if state not in ORDER]:
+            return Reply(f'"{unknown[0]}" is no state; states: {", ".join(ORDER)}\n'.encode(), status=BAD)
         found = list(waiting(now))
         counts = Counter(str(each["state"]) for each in found)
-        kept = [each for each in found if (not pods or each["pod"] in pods) and (not states or each["state"] in states)]
+        kept = [each for each in found if (not pods or _is(each, pods)) and (not states or each["state"] in states)]
         kept.sort(key=lambda each: (ORDER.index(each["state"]), each.get("since") or 0.0))
         return as_json(
             {
                 "apiVersion": "stowplan.io/v1alpha1",
                 "kind": "Queue",
+                **stand().to_json(),
                 "leads": now.leads,
                 "synced": now.synced,
                 "shadow": now.shadow is not None,
                 "profiles": list(now.policy.profiles),
                 "counts": {state: counts[state] for state in ORDER if counts[state]},
                 "total": len(kept),
-                "items": kept[:limit],
+                "items": [_dated(each) for each in kept[:limit]],
             }
         )
 
     return Page("/queue", answer)
 
 
+def _is(each: dict[str, Any], pods: tuple[str, ...]) -> bool:
+    return each["pod"] in pods or each["pod"].rpartition("/")[2] in pods
+
+
+def _dated(each: dict[str, Any]) -> dict[str, Any]:
+    return each | {name: rfc3339_micro(each[name]) for name in ("since", "nextTry") if name in each}
+
+
 def waiting(ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """Every pod without a node, with its state, in no order."""
+    """Every pod without a node, with its state, in no order; times in epoch seconds."""
     flying = {flight.entry.pod.key: flight for flight in ledger.flights.by_uid.values()}
     asked = {entry.pod.key for entry in ledger.consulted.values()}
     for flight in flying.values():

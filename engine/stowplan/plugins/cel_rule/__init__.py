@@ -30,6 +30,7 @@ MOST = 1_000_000.0
 """Largest score of a rule, and with the other sign the smallest."""
 NUMBERS = ("int", "double")
 NO_SCORE = "the score is no number in range"
+NAN = "the score is NaN, as 0.0 / 0.0 is"
 MOST_TEXTS = 256
 """Distinct messages of one rule for one pod; further nodes get the last of them."""
 LONGEST = 1024
@@ -235,7 +236,7 @@ def _unscored(expressions: Expressions, conduct: Conduct, value: Any, *_: Any) -
     """Why a node is rejected that has no score."""
     if _point(conduct.unit, value) is not None:
         return None
-    return _failed(expressions, conduct, value.message if isinstance(value, CelError) else NO_SCORE)
+    return _failed(expressions, conduct, value.message if isinstance(value, CelError) else _no_score(value))
 
 
 def printable(text: str) -> str:
@@ -317,7 +318,8 @@ def _column_errors(column: Column) -> Mapping[str, Mask]:
             text, mask = printable(error.message), column.failures.codes == number
             found[text] = found[text] | mask if text in found else mask
     if column.kind in NUMBERS:
-        found[NO_SCORE] = ~(np.isfinite(column.data) & (np.abs(column.data) <= MOST)) & ~failed
+        found[NAN] = np.isnan(column.data) & ~failed
+        found[NO_SCORE] = ~(np.abs(column.data) <= MOST) & ~failed & ~found[NAN]
     return {text: mask for text, mask in found.items() if mask.any()}
 
 
@@ -330,7 +332,11 @@ def _filter_error(value: Any, *_: Any) -> str | None:
 def _score_error(value: Any, *_: Any) -> str | None:
     if isinstance(value, CelError):
         return printable(value.message)
-    return NO_SCORE if _point(1, value) is None else None
+    return _no_score(value) if _point(1, value) is None else None
+
+
+def _no_score(value: Any) -> str:
+    return NAN if isinstance(value, float) and math.isnan(value) else NO_SCORE
 
 
 # Normalisation: from raw scores to 0..100, in steps of the unit

@@ -32,6 +32,8 @@ class ConfigMaps:
         self.version += 1
         known = self.objects.get(name)
         uid = known["metadata"]["uid"] if known else f"uid-{self.version}"
+        if known:  # as an edit leaves them
+            metadata = {"annotations": known["metadata"].get("annotations", {})} | metadata
         head = {"name": name, "namespace": "s", "uid": uid, "resourceVersion": str(self.version)}
         self.objects[name] = {"metadata": metadata | head, "data": data}
         self.tell("MODIFIED" if known else "ADDED", name, self.objects[name])
@@ -81,7 +83,8 @@ class ConfigMaps:
     def _object(self, method, name, body):
         known = self.objects.get(name)
         if method == "POST":
-            self.put(body["metadata"]["name"], body["data"], labels=body["metadata"].get("labels", {}))
+            head = body["metadata"]
+            self.put(head["name"], body["data"], labels=head.get("labels", {}), annotations=head.get("annotations", {}))
             return Answer(201, b"{}")
         if known is None:
             return refusal(404, f'configmaps "{name}" not found')
@@ -90,7 +93,8 @@ class ConfigMaps:
         version = body.get("metadata", {}).get("resourceVersion")
         if version is not None and version != known["metadata"]["resourceVersion"]:
             return refusal(409, "the object has been modified")
-        self.put(name, body["data"] if method == "PUT" else known["data"] | body["data"])
+        notes = known["metadata"].get("annotations", {}) | body.get("metadata", {}).get("annotations", {})
+        self.put(name, body["data"] if method == "PUT" else known["data"] | body["data"], annotations=notes)
         return Answer(200, msgspec.json.encode(self.objects[name]))
 
     @asynccontextmanager

@@ -206,3 +206,14 @@ def test_rules_in_audit_are_counted():
     (family,) = [each for each in ComparisonGauges(scene.loop.ledger).collect() if each.name == "stowplan_audit_objections"]
     assert [(sample.labels, sample.value) for sample in family.samples] == [({"rule": "r"}, 1)]
     assert scene.where()["a"] in ("n1", "n2")
+
+
+def test_the_same_text_found_elsewhere_is_the_source_from_then_on():
+    """The last good file at the start, and then the ConfigMap with that text."""
+    _, kept, told = started()
+    asyncio.run(kept.offer(offer(document(), "configmap s/policy[p]")))
+    assert kept.in_force.source == "configmap s/policy[p]"
+    assert told.generations == [0]
+    asyncio.run(kept.offer(offer(BAD["syntax"], "configmap s/policy[p]")))
+    asyncio.run(kept.offer(offer(BAD["syntax"], "elsewhere")))
+    assert kept.in_force.source == "configmap s/policy[p]"

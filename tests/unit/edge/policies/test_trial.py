@@ -3,8 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
+import pytest
+
 from stowplan.edge.load import load_policy
 from stowplan.edge.policies.trial import tried
+from stowplan.text import Code
 from unit.edge.policies.offering import HEAD, LABELLED, NEVER, document
 from unit.loop.driving import Scene
 
@@ -75,3 +78,73 @@ def test_a_rule_that_goes_row_by_row_is_not_tried_on_all_nodes(tmp_path):
     (found,) = texts(tried(slow, scene.loop.ledger.store, timer))
     assert found == "rule r0 takes about 1.0 s for one decision on 1000 nodes"
     assert max(looked) < 0.1
+
+
+def ruled(tmp_path, rule):
+    return policy(tmp_path, f"{HEAD}profiles:\n- rules:\n  - {{name: r, {rule}}}\n")
+
+
+THREE = "node n1 cpu=4\nnode n2 cpu=4\nnode n3 cpu=4 label.disk=ssd"
+ZONE = """filter: 'now.isBetween("08:00", "18:00", node.labels[?"tz"].orValue("Europe/Nowhere"))'"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (ZONE, "Europe/Nowhere"),
+        ('filter: \'node.labels["tier"] == "a"\'', "tier"),
+        ("filter: 'int(node.name) > 3'", "int"),
+        ('when: \'pod.labels["app"] == "x"\', filter: \'node.name != ""\'', "when: "),
+    ],
+)
+def test_a_filter_that_fails_everywhere_says_how(tmp_path, rule, says):
+    store = Scene().start(f"{THREE}\npod a cpu=1").loop.ledger.store
+    (found,) = [each for each in tried(ruled(tmp_path, rule), store) if each.code is Code.CONSTANT]
+    lead = "rule r: the filter lets no node pass (3 nodes of the live cluster, for default/a): "
+    assert found.message.startswith(lead)
+    assert says in found.message.removeprefix(lead)
+
+
+def test_a_filter_that_fails_everywhere_and_admits(tmp_path):
+    store = Scene().start(f"{THREE}\npod a cpu=1").loop.ledger.store
+    (found,) = [each for each in tried(ruled(tmp_path, f"{ZONE}, onError: Admit"), store) if each.code is not Code.UNKNOWN_LABEL]
+    assert found.code is Code.FAILING
+    assert "fails on every node, which lets all of them pass (3 nodes" in found.message
+
+
+@pytest.mark.parametrize(
+    ("score", "says"),
+    [
+        ("0.0 / 0.0", "NaN, as 0.0 / 0.0"),
+        ('node.free["example.com/gpu"] / node.allocatable["example.com/gpu"]', "NaN, as 0.0 / 0.0"),
+        ("1.0 / 0.0", "no number in range"),
+        ('int(node.labels["disk"]) > 3 ? 1 : 0', "disk"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", "\npod a cpu=1"])
+def test_a_score_that_fails_everywhere(tmp_path, score, says, more):
+    store = Scene().start("node n1 cpu=4\nnode n2 cpu=4" + more).loop.ledger.store
+    (found,) = [each for each in tried(ruled(tmp_path, f"score: '{score}'"), store) if each.code is Code.FAILING]
+    assert "rule r: the score fails on every node, which counts as 0 (2 nodes of the live cluster, for " in found.message
+    assert says in found.message.partition("): ")[2]
+
+
+def test_a_score_that_some_node_has_is_fine(tmp_path):
+    store = Scene().start(f"{THREE}\npod a cpu=1").loop.ledger.store
+    assert tried(ruled(tmp_path, "score: 'node.name == \"n3\" ? 1.0 : 0.0 / 0.0'"), store) == ()
+
+
+def test_a_score_that_rejects_where_it_fails(tmp_path):
+    store = Scene().start(f"{THREE}\npod a cpu=1").loop.ledger.store
+    (found,) = tried(ruled(tmp_path, "score: '0.0 / 0.0', onError: Reject"), store)
+    assert found.code is Code.CONSTANT
+    assert found.message.startswith("rule r: the score lets no node pass (3 nodes")
+    assert found.message.endswith("the score is NaN, as 0.0 / 0.0 is")
+
+
+@pytest.mark.parametrize("number", [3, 300])
+def test_many_nodes_are_told_as_few(tmp_path, number):
+    """Columns and single rows say the same."""
+    store = Scene().start("\n".join(f"node n{i} cpu=4" for i in range(number))).loop.ledger.store
+    (found,) = tried(ruled(tmp_path, "score: 'node.free[\"x.y/z\"] / 0.0'"), store, lambda: 0.0)
+    assert found.message.endswith(": the score is NaN, as 0.0 / 0.0 is")
