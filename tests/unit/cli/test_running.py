@@ -10,20 +10,26 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from stowplan.cli.queue import STATES
 from stowplan.cli.rollout import within
 from stowplan.cli.server import span
+from stowplan.cli.shadow import KINDS
 from stowplan.edge.diary import Diary
+from stowplan.edge.logs import set_up
+from stowplan.edge.policies.following import _lobby
 from stowplan.edge.policies.keeper import described
+from stowplan.edge.policies.telling import disagreed
 from stowplan.edge.serve import Asked
 from stowplan.edge.serve.configz import InForce
 from stowplan.edge.serve.decisions import Told, decisions
 from stowplan.edge.serve.policy import policy
-from stowplan.edge.serve.queue import queue
+from stowplan.edge.serve.queue import ORDER, queue
 from stowplan.edge.serve.shadow import shadow
 from stowplan.edge.serve.standing import Standing
 from stowplan.loop.effects import Bind
 from stowplan.loop.events import Cycle, Failure, NotBound
 from stowplan.loop.rollout import Tally, rollout_json
+from stowplan.loop.shadow import Shadow
 from unit.edge.policies.offering import BAD, NEVER, document, keeper, offer
 from unit.loop.driving import Scene
 
@@ -224,7 +230,7 @@ def test_nobody_answers(stowplan):
     assert answer.code == 3
     assert "no scheduler answers at http://127.0.0.1:9" in answer.err
     assert stowplan("queue", "--server", "file:///etc/hosts").code == 2
-    assert stowplan("why", "nonsense").code == 2
+    assert stowplan("why", "a/b/c").code == 2
 
 
 def test_policy_status(stowplan, running):
@@ -293,3 +299,164 @@ def test_times_to_place_are_told_by_their_bounds():
 )
 def test_spans(seconds, shown):
     assert span(seconds) == shown
+
+
+LEADER = "stowplan-7d9f-abc leads (lease holder stowplan-7d9f-abc_0b5e)"
+
+
+def test_a_replica_that_does_not_lead_says_so_first(stowplan, running):
+    scene = Scene()
+    scene.show(CLUSTER + "pod a cpu=1")
+    kept, _ = keeper(document(), scene)
+    url = running(scene, kept)
+    for verb, code in ((("queue",), 0), (("why", "default/a"), 1), (("policy", "status"), 0)):
+        answer = stowplan(*verb, "--server", url)
+        assert answer.code == code
+        first, second, third = answer.out.splitlines()[:3]
+        assert first.startswith("this replica does not lead")
+        assert second.startswith(LEADER)
+        assert third.strip() == "kubectl -n stowplan-system port-forward pod/stowplan-7d9f-abc 10259"
+        told = json.loads(stowplan(*verb, "--server", url, "-o", "json").out)
+        assert (told["leads"], told["leader"]) == (False, "stowplan-7d9f-abc_0b5e")
+
+
+def test_the_leader_does_not_speak_of_leading(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=1")
+    scene.run()
+    url = running(scene)
+    for verb in (("queue",), ("why", "default/a"), ("policy", "status")):
+        assert "lead" not in stowplan(*verb, "--server", url).out
+
+
+def test_why_takes_the_name_of_a_pod_that_is_the_only_one(stowplan, running, tmp_path):
+    path, scene = tmp_path / "decisions.jsonl", Scene()
+    diary = Diary(str(path), scene.loop.ledger.records)
+    scene.start(CLUSTER + "pod a cpu=2\npod x/b cpu=1\npod y/b cpu=1\npod z/c cpu=1 gates=example.com/wait")
+    scene.run()
+    diary.close()
+    url = running(scene)
+    for where in (("--server", url), ("--decisions", path)):
+        assert "default/a -> " in stowplan("why", "a", *where).out
+        answer = stowplan("why", "b", *where)
+        assert (answer.code, "several pods: x/b, y/b" in answer.err) == (2, True)
+        assert stowplan("why", "nobody", *where).code == 2
+    assert "z/c is gated" in stowplan("why", "c", "--server", url).out
+
+
+def test_queue_refuses_states_that_there_are_not(stowplan, running):
+    answer = stowplan("queue", "--server", running(Scene().start(CLUSTER)), "--state", "foo")
+    assert answer.code == 2
+    assert all(state in answer.err for state in STATES)
+    assert ORDER == STATES
+    reply = queue(lambda: Scene().loop.ledger).answer(Asked({}, {"state": ("foo",)}, "", local=True))
+    assert (reply.status, b'"foo" is no state; states: being bound, ' in reply.body) == (400, True)
+
+
+def test_the_version_is_named_where_it_is_known(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=2")
+    kept, _ = keeper(document(), scene)
+    asyncio.run(kept.offer(offer(document(NEVER))))
+    scene.run()
+    kept.numbers = {kept.in_force.digest: 8}
+    url = running(scene, kept)
+    name = f"version 8 (generation 1 here, hash {kept.in_force.digest})"
+    assert stowplan("policy", "status", "--server", url).out.startswith(f"{name}, from policy.yaml")
+    assert f"under policy {name}" in stowplan("why", "default/a", "--server", url).out
+    assert kept.note().startswith(name)
+
+
+def test_times_are_written_as_kubernetes_writes_them(stowplan, running):
+    scene = Scene().start(CLUSTER + "pod a cpu=2\npod b cpu=99")
+    kept, _ = keeper(document(), scene)
+    asyncio.run(kept.offer(offer(BAD["syntax"])))
+    scene.run()
+    url = running(scene, kept)
+    told = json.loads(stowplan("policy", "status", "--server", url, "-o", "json").out)
+    (record,) = json.loads(stowplan("why", "default/a", "--server", url, "-o", "json").out)["items"]
+    (waiting,) = json.loads(stowplan("queue", "--server", url, "-o", "json").out)["items"]
+    for moment in (told["since"], told["rejected"]["time"], record["time"], waiting["since"], waiting["nextTry"]):
+        assert moment.startswith("1970-01-01T00:")
+        assert moment.endswith("Z")
+
+
+def test_records_of_earlier_releases_can_be_read(stowplan, tmp_path):
+    path = tmp_path / "decisions.jsonl"
+    record = {"kind": "Decision", "pod": "default/a", "profile": "p", "result": "skipped", "attempt": 1, "detailed": False}
+    path.write_text(json.dumps(record | {"time": 1000.5, "policy": {"generation": 4}}) + "\n")
+    answer = stowplan("why", "a", "--decisions", path)
+    assert "decided 1970-01-01T00:16:40Z (" in answer.out
+    assert "in attempt 1, under policy generation 4\n" in answer.out
+
+
+def test_while_there_is_no_policy_every_page_says_why(stowplan):
+    answers = {}
+
+    async def test():
+        kept, _ = keeper()
+        await kept.offer(offer(BAD["syntax"]))
+        lobby = _lobby(kept)
+        await lobby.start("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{lobby.port}"
+        verbs = (("queue",), ("why", "default/a"), ("why", "a"), ("shadow",), ("policy", "status"))
+        for verb in verbs:
+            answers[verb] = await asyncio.to_thread(stowplan, *verb, "--server", url)
+        await lobby.close()
+
+    asyncio.run(test())
+    status = answers.pop(("policy", "status"))
+    assert (status.code, "no policy yet: the scheduler waits: policy.yaml:3:12: error" in status.out) == (1, True)
+    for answer in answers.values():
+        assert answer.code == 3
+        assert "waits for a policy: policy.yaml:3:12: error" in answer.err
+
+
+def beside(cluster):
+    """A scene that another scheduler acts in."""
+    scene = Scene()
+    scene.loop.ledger.shadow = Shadow()
+    return scene.start(cluster)
+
+
+def watched():
+    """A shadow that has seen a placement as its own, a worse one, and one that it would refuse."""
+    scene = beside("node n1 cpu=4\nnode n2 cpu=64\npod a cpu=1\npod b cpu=1\npod c cpu=60")
+    for pod, node in (("a", "n2"), ("b", "n1"), ("c", "n1")):
+        scene.show(f"pod {pod} cpu={60 if pod == 'c' else 1} on={node}")
+    return scene
+
+
+def test_shadow_shows_agreement_and_disagreements(stowplan, running, tmp_path):
+    scene = watched()
+    url, path = running(scene), tmp_path / "shadow.json"
+    path.write_text(json.dumps(scene.loop.ledger.shadow.to_json()))
+    answer = stowplan("shadow", "--server", url)
+    assert (answer.code, answer.out) == (0, stowplan("shadow", path).out)
+    lines = answer.words.splitlines()
+    assert lines[0] == "agreement: 33.33% of 3 placements"
+    assert "same 1 the node that is the best here" in lines
+    assert any(line.startswith("1970-01-01T00:16:40Z default/b lower n1 n2 n2 scores ") for line in lines)
+    assert any(
+        line.startswith("1970-01-01T00:16:40Z default/c rejected n1 n2 n1 is rejected by NodeResourcesFit") for line in lines
+    )
+    assert "default/b" not in stowplan("shadow", path, "--limit", "1").out
+    assert json.loads(stowplan("shadow", path, "-o", "json").out)["outcomes"] == {"same": 1, "lower": 1, "rejected": 1}
+    assert stowplan("shadow", tmp_path / "none").code == 3
+    assert stowplan("shadow", "--server", running(Scene())).code == 3
+
+
+def test_every_outcome_is_explained():
+    assert set(watched().loop.ledger.shadow.outcomes) < set(KINDS)
+    assert list(KINDS) == ["same", "tied", "lower", "rejected", "skipped"]
+
+
+def test_disagreements_are_logged_once(capsys):
+    scene = beside("node n1 cpu=4\nnode n2 cpu=64\npod b cpu=1")
+    scene.loop.ledger.shadow.told = disagreed
+    set_up("text", 2)
+    scene.show("pod b cpu=1 on=n1")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'info disagreement pod="default/b" kind="lower" theirs="n1" ours="n2" explanation="n2 scores ' in line
+    set_up("text", 1)
+    scene.show("pod d cpu=1")
+    scene.show("pod d cpu=1 on=n1")
+    assert capsys.readouterr().err == ""
