@@ -76,16 +76,28 @@ def oracle():
     return binary
 
 
+ORACLE_RUNS = 3
+"""kube-scheduler takes disruption budgets in the order of a Go map, so once in a while it counts other violations than before"""
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_fresh_cases(theme, oracle, tmp_path):
     generate = [sys.executable, "-B", SOURCE / "generate.py", "--focus", theme, "--seed", SEED, "--cases", str(CASES)]
     subprocess.run([*generate, "--out", tmp_path], check=True)
     subprocess.run([oracle, "-complete", "-dir", tmp_path], check=True, capture_output=True)
-    subprocess.run([oracle, "-dir", tmp_path], check=True, capture_output=True)
+    for _ in range(ORACLE_RUNS):
+        comparison = compared(oracle, tmp_path)
+        if not comparison.differences:
+            return
+    pytest.fail(f"STOWPLAN_SEED={SEED}, {theme}: {comparison}", pytrace=False)
+
+
+def compared(oracle, folder):
+    """The cases of a folder, answered by both."""
+    subprocess.run([oracle, "-dir", folder], check=True, capture_output=True)
     comparison = Comparison()
-    for path in sorted(tmp_path.glob("*.golden.json")):
+    for path in sorted(folder.glob("*.golden.json")):
         case = path.with_name(path.name.replace(".golden.", ".case."))
         compare_case(json.loads(case.read_bytes()), json.loads(path.read_bytes()), comparison)
     assert comparison.facts
-    if comparison.differences:
-        pytest.fail(f"STOWPLAN_SEED={SEED}, {theme}: {comparison}", pytrace=False)
+    return comparison

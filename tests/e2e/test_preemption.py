@@ -45,10 +45,10 @@ def test_a_budget_is_kept_where_another_node_will_do(cluster, run):
         eventually(lambda: client.get("pods", "free")["status"]["phase"] == "Running")
         run(policy())
         client.create(pod("comes", schedulerName="stowplan", priorityClassName="urgent", requests={"cpu": "6"}))
-        victim = eventually(lambda: condition(each := client.get("pods", "free"), "DisruptionTarget") and each)
+        victim = eventually(lambda: "deletionTimestamp" in (each := client.get("pods", "free"))["metadata"] and each)
+        assert condition(victim, "DisruptionTarget")
         comes = eventually(lambda: (each := client.get("pods", "comes"))["status"].get("nominatedNodeName") and each)
         events = eventually(lambda: {each for each in told(client, "stowplan") if each[0] == "free"})
-        assert victim["metadata"]["deletionTimestamp"]
         target = condition(victim, "DisruptionTarget")
         assert (target["status"], target["reason"]) == ("True", "PreemptionByScheduler")
         assert target["message"] == "stowplan: preempting to accommodate a higher priority pod"

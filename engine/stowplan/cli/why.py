@@ -39,10 +39,7 @@ def command(server: str, files: tuple[str, ...], every: bool, form: str, pod: st
       stowplan why web/api-7d9
       stowplan why --decisions /var/log/stowplan/decisions.jsonl web/api-7d9
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
-    if pod.count("/") > 1 or not all(pod.split("/")):
-        raise click.UsageError(f"{pod} is neither NAMESPACE/POD nor the name of a pod")
-    if "/" not in pod:
-        pod = _only(pod, named_in_files(files, pod) if files else named_at_server(server, pod))
+    pod = _key(pod, files, server)
     told: dict[str, Any] = {}
     if files:
         records, since = from_files(files, pod)
@@ -102,6 +99,13 @@ def named_at_server(server: str, name: str) -> set[str]:
 def named_in_files(paths: Iterable[str], name: str) -> set[str]:
     """Keys of the pods of this name in files."""
     return {record["pod"] for path in paths for record in _read(path, name) if record["pod"].rpartition("/")[2] == name}
+
+
+def _key(pod: str, files: tuple[str, ...], server: str) -> str:
+    """NAMESPACE/POD of what was written. Raises UsageError, PodError and ServerError."""
+    if pod.count("/") > 1 or not all(pod.split("/")):
+        raise click.UsageError(f"{pod} is neither NAMESPACE/POD nor the name of a pod")
+    return pod if "/" in pod else _only(pod, named_in_files(files, pod) if files else named_at_server(server, pod))
 
 
 def _only(name: str, keys: set[str]) -> str:
