@@ -6,10 +6,15 @@ from itertools import count
 import pytest
 
 from stowplan.edge.load import load_policy
-from stowplan.edge.policies.trial import tried
+from stowplan.edge.policies import trial
 from stowplan.text import Code
 from unit.edge.policies.offering import HEAD, LABELLED, NEVER, document
 from unit.loop.driving import Scene
+
+
+def tried(policy, store, timer=lambda: 0.0):
+    """A trial that has all the time it wants, unless a test gives it a clock."""
+    return trial.tried(policy, store, timer)
 
 
 def policy(tmp_path, text):
