@@ -107,11 +107,6 @@ class Drive:
     def stopping(self) -> bool:
         return self._stopping
 
-    @property
-    def in_flight(self) -> int:
-        """Objects with effects that are not carried out yet."""
-        return self._writer.busy
-
     def may_write(self) -> bool:
         """May this process act, as of now?"""
         return self.lease is None or self.lease.valid()

@@ -11,7 +11,6 @@ from prometheus_client.registry import Collector
 from stowplan.edge.journal import Inside
 from stowplan.loop.waiting import Place
 
-_QUEUES = ("active", "backoff", "unschedulable", "gated")
 _GATES = "SchedulingGates"
 
 
@@ -34,10 +33,8 @@ class Gauges(Collector):
 
     def _pending(self) -> Metric:
         family = GaugeMetricFamily("scheduler_pending_pods", "Pods that wait, by queue", labels=("queue",))
-        sizes = self._inside.queue.sizes
-        for name in _QUEUES:
-            more = sizes[Place.ERROR] if name == Place.BACKOFF else 0
-            family.add_metric((name,), sizes[Place(name)] + more)
+        for name, number in self._inside.queue.pending().items():
+            family.add_metric((name,), number)
         return family
 
     def _rejected(self) -> Metric:
@@ -61,8 +58,9 @@ class Gauges(Collector):
         family = CounterMetricFamily(
             "scheduler_queue_incoming_pods_total", "Pods that entered a queue, and why", labels=("queue", "event")
         )
+        queues = self._inside.queue.pending()
         for (place, why), count in sorted(self._inside.queue.moves.items()):
-            if place in _QUEUES:
+            if place in queues:
                 family.add_metric((str(place), why), count)
         return family
 

@@ -15,7 +15,6 @@ from stowplan.loop.ledger import Ledger, Outcome
 from stowplan.loop.waiting import Waiting
 from stowplan.plugins.plugin import Code
 from stowplan.policy.attempt import attempt, score
-from stowplan.policy.choose import from_attempt
 from stowplan.policy.decision import Status, fit_error
 from stowplan.policy.extenders import concerns
 from stowplan.policy.nominated import Attempt
@@ -25,7 +24,7 @@ EXTENDER = "Extender"
 """The plugin name under which extenders reject nodes."""
 
 
-def consult(ledger: Ledger, entry: Waiting, now: float) -> list[Effect]:  # noqa: ARG001 - attempts have this form
+def consult(ledger: Ledger, entry: Waiting) -> list[Effect]:
     """Ask the extenders that the pod concerns; nothing where there are none, or no node passes without them."""
     asked = _asked(ledger, entry)
     if not asked:
@@ -54,10 +53,7 @@ def advised(ledger: Ledger, advice: Advice, now: float) -> list[Effect]:
     found = attempt(ledger.policy, ledger.store, entry.pod)
     if found.skipped is None and len(found.feasible):
         _take(ledger, found, advice)
-    choice = from_attempt(found, len(ledger.store.nodes))
-    if choice.row is not None:
-        choice.facts = ledger.chooser.facts_at(entry.pod, choice.row)
-    return conclude(ledger, entry, choice, now)
+    return conclude(ledger, entry, ledger.chooser.concluded(found), now)
 
 
 def _take(ledger: Ledger, found: Attempt, advice: Advice) -> None:

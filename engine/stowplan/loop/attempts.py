@@ -23,18 +23,16 @@ def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list
     """Carry out what was found: the pod goes to a node or, for now, nowhere."""
     if choice.row is None:
         return _failed(ledger, entry, choice, now)
-    row, facts, tied = choice.row, choice.facts, 1
+    row, tied = choice.row, 1
     if choice.tied is not None:
         rows = choice.tied.nonzero()[0]
         tied = len(rows)
         if tied > 1:
-            drawn = int(rows[ledger.draw(tied)])
-            if drawn != row:
-                row, facts = drawn, ledger.chooser.facts_at(entry.pod, drawn)
+            row = int(rows[ledger.draw(tied)])
     node = ledger.store.nodes[row].name
     outcome = Outcome(entry.pod, "scheduled", entry.attempts, ledger.generation, node, choice.total, choice.feasible, tied)
     ledger.note(outcome, choice, now)
-    return depart(ledger, entry, node, facts, now)
+    return depart(ledger, entry, node, choice.facts_at(row), now)
 
 
 def _skipped(ledger: Ledger, entry: Waiting, why: str, now: float) -> list[Effect]:

@@ -170,7 +170,6 @@ class Ledger:
     def abandon(self, flight: Flight) -> None:
         """Take a pod off the node that it was assumed on, together with its volumes and devices; it waits again."""
         del self.flights.by_uid[flight.pod.uid]
-        self.store.forget(flight.pod)
         self.store.set_pod(flight.entry.pod)
         self.overlay.withdraw(flight.pod.uid)
         self.requeue.note(Change.LEFT | Change.FACT)

@@ -10,7 +10,6 @@ One `Cycle` tries at most one pod, so that whoever feeds the loop is never kept 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from stowplan.loop import advice, attempts, bindings, failures
@@ -53,22 +52,6 @@ class Loop:
         """What the last `Cycle` or `Advice` came to; None if no pod was tried."""
         return self.ledger.outcome
 
-    def pending(self) -> dict[str, int]:
-        """Numbers of waiting pods by place, as `scheduler_pending_pods` has them."""
-        sizes = self.ledger.queue.sizes
-        return {
-            "active": sizes[Place.ACTIVE],
-            "backoff": sizes[Place.BACKOFF] + sizes[Place.ERROR],
-            "unschedulable": sizes[Place.POOL],
-            "gated": sizes[Place.GATED],
-        }
-
-    def rejecting(self) -> Counter[tuple[str, str]]:
-        """Numbers of waiting pods by plugin that rejected them, and profile (`scheduler_unschedulable_pods`)."""
-        entries = (entry for entry in self.ledger.queue.pods.values() if entry.place not in (Place.ACTIVE, Place.OUT))
-        profile_of, store = self.ledger.policy.profile_of, self.ledger.store
-        return Counter((name, profile_of(entry.pod, store) or "") for entry in entries for name in entry.rejectors)
-
     def ready(self, now: float) -> bool:
         """Whether a `Cycle` would do something now."""
         ledger = self.ledger
@@ -96,7 +79,7 @@ class Loop:
             case Cycle():
                 return _cycle(ledger, now)
             case PodChanged(pod):
-                return pod_changed(ledger, pod, now)
+                pod_changed(ledger, pod, now)
             case PodGone(key, uid):
                 pod_gone(ledger, key, uid)
             case NodeChanged(node):
@@ -154,7 +137,7 @@ def _cycle(ledger: Ledger, now: float) -> list[Effect]:
     if waiting is None:
         return effects
     ledger.requeue.leave(waiting.pod.key)
-    return effects + (advice.consult(ledger, waiting, now) or attempts.attempt(ledger, waiting, now))
+    return effects + (advice.consult(ledger, waiting) or attempts.attempt(ledger, waiting, now))
 
 
 def _node_changed(ledger: Ledger, node: Node) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import msgspec
 
-from stowplan.loop.effects import Effect
 from stowplan.loop.flights import Flight, Stage
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.requeue import Change
@@ -25,7 +24,7 @@ class _Object(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Object).decode
 
 
-def pod_changed(ledger: Ledger, pod: Pod, now: float) -> list[Effect]:
+def pod_changed(ledger: Ledger, pod: Pod, now: float) -> None:
     """A pod is new or has changed."""
     known = ledger.store.pod(pod.key)
     if known is not None and known.uid != pod.uid:
@@ -38,7 +37,6 @@ def pod_changed(ledger: Ledger, pod: Pod, now: float) -> list[Effect]:
         _placed(ledger, known, pod)
     else:
         _unplaced(ledger, pod, now)
-    return []
 
 
 def pod_gone(ledger: Ledger, key: str, uid: str) -> None:
@@ -92,15 +90,17 @@ def _landed(ledger: Ledger, flight: Flight, pod: Pod) -> None:
 
 def alike(old: Pod, new: Pod) -> bool:
     """Whether decisions about other pods cannot tell the two apart: a status update by the kubelet is no news."""
+    return _same(old, new) and old.nonzero == new.nonzero and old.disruption == new.disruption and old.started == new.started
+
+
+def _same(old: Pod, new: Pod) -> bool:
+    """Whether the two are one to whoever wants a place, or has one."""
     return (
         old.spec is new.spec
         and old.labels == new.labels
-        and old.requested == new.requested
-        and old.nonzero == new.nonzero
-        and old.terminating == new.terminating
-        and old.disruption == new.disruption
-        and old.started == new.started
         and old.owner == new.owner
+        and old.requested == new.requested
+        and old.terminating == new.terminating
     )
 
 
@@ -146,13 +146,9 @@ def _flying(ledger: Ledger, flight: Flight, pod: Pod) -> None:
 def _differs(old: Pod, new: Pod) -> bool:
     """Whether the pod may fare otherwise than before. Its status may say what was found out about it, which is no news."""
     return not (
-        old.spec is new.spec
-        and old.labels == new.labels
-        and old.owner == new.owner
-        and old.requested == new.requested
+        _same(old, new)
         and old.claim_statuses == new.claim_statuses
         and old.nominated_node == new.nominated_node
-        and old.terminating == new.terminating
         and (old.raw == new.raw or _annotations(old) == _annotations(new))
     )
 

@@ -61,7 +61,7 @@ class Overlay:
 
     def withdraw(self, uid: str) -> None:
         """The decision about a pod came to nothing: its facts are as observed."""
-        for key, layer in [(key, layer) for key, layer in self._layers.items() if layer.uid == uid]:
+        for key, layer in self._of(uid):
             del self._layers[key]
             if layer.observed is None:
                 self._store.remove_fact(*key)
@@ -70,23 +70,17 @@ class Overlay:
 
     def fulfil(self, uid: str) -> None:
         """The pod is bound, and the API server shows it: a claim made for it has got another name, under which it is shown."""
-        for key, layer in [(key, layer) for key, layer in self._layers.items() if layer.uid == uid]:
+        for key, layer in self._of(uid):
             if isinstance(layer.decided, ResourceClaim) and not layer.decided.uid:
                 del self._layers[key]
                 self._store.remove_fact(*key)
 
     def unseen(self, uid: str) -> bool:
         """Whether the API server has yet to show something that was decided about the pod."""
-        return any(layer.uid == uid for layer in self._layers.values())
+        return bool(self._of(uid))
 
-    def observed(self, kind: type, key: str) -> OtherFact | None:
-        """A fact as the API server showed it last."""
-        layer = self._layers.get((kind, key))
-        found: OtherFact | None = self._store.facts.get(kind, {}).get(key) if layer is None else layer.observed
-        return found
-
-    def __len__(self) -> int:
-        return len(self._layers)
+    def _of(self, uid: str) -> list[tuple[Key, _Layer]]:
+        return [(key, layer) for key, layer in self._layers.items() if layer.uid == uid]
 
 
 def settles(layer: _Layer, fact: OtherFact) -> bool:

@@ -65,7 +65,7 @@ def helped_by(plugin: Plugin) -> Change:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pods that ask the same, and what has changed since they were found unschedulable. `rows` None: all count as changed."""
+    """Pods that ask the same, and what has changed since they were looked at; `place` and `epoch` are the store's then."""
 
     helps: Change
     waiting: dict[str, Waiting] = field(default_factory=dict)

@@ -244,7 +244,7 @@ class _Run:
         tied = _packed(choice.tied)
         if choice.row is not None and node is not None:
             objections = self.chooser.objections(now, choice.row)
-            self.trial.place(now, node, choice.facts)
+            self.trial.place(now, node, choice.facts_at(choice.row))
         reported = first.preemption if evicted else choice.preemption
         said = (choice.total, choice.feasible, choice.message)
         version = self.chooser.version(now)

@@ -211,6 +211,16 @@ class SchedulingQueue:
             moments.append(self._flushed + FLUSH_SECONDS)
         return min(moments, default=None)
 
+    def pending(self) -> dict[str, int]:
+        """Numbers of waiting pods by place, as `scheduler_pending_pods` has them: backoff is both kinds of it."""
+        sizes = self.sizes
+        return {
+            "active": sizes[Place.ACTIVE],
+            "backoff": sizes[Place.BACKOFF] + sizes[Place.ERROR],
+            "unschedulable": sizes[Place.POOL],
+            "gated": sizes[Place.GATED],
+        }
+
     def at(self, place: Place) -> Iterator[Waiting]:
         """The pods in one place, in no order."""
         return (entry for entry in self.pods.values() if entry.place is place)

@@ -38,8 +38,7 @@ class Choice:
     message: str | None = None
     skipped: str | None = None
     preemption: Preemption | None = None
-    facts: tuple[OtherFact, ...] = ()
-    """facts as binding the pod there will make them"""
+    find_facts: Callable[[int], tuple[OtherFact, ...]] | None = None
     rejectors: frozenset[str] = frozenset()
     """plugins that rejected the pod or some node; none where the attempt ended with an error"""
     refused: Refusals | None = None
@@ -52,6 +51,10 @@ class Choice:
         if self._tied is None and self.find_tied is not None:
             self._tied = self.find_tied()
         return self._tied
+
+    def facts_at(self, row: int) -> tuple[OtherFact, ...]:
+        """Facts as binding the pod to that row will make them; to be asked for before anything changes."""
+        return () if self.find_facts is None else self.find_facts(row)
 
 
 class Chooser:
@@ -90,11 +93,6 @@ class Chooser:
         name = self._policy.profile_of(pod, self._store)
         return "" if name is None or name == pod.spec.scheduler_name else name
 
-    def facts_at(self, pod: Pod, row: int) -> tuple[OtherFact, ...]:
-        """Facts as binding the pod to that row will make them."""
-        profile = self._policy.serving(pod, self._store)
-        return reserve(self._reserving[profile.scheduler_name], self._asks(pod)[1], self._store, row)
-
     def _choose(self, pod: Pod) -> Choice:
         skipped, _ = admission(self._policy, self._store, pod)
         if skipped is not None:
@@ -113,16 +111,16 @@ class Chooser:
             return self._fully(pod)
         best = found.best()
         if best is None:
-            return self._choice(self._failures.attempt(key, pod, crowded=crowding is not None))
+            return self.concluded(self._failures.attempt(key, pod, crowded=crowding is not None))
         row, total = best
         score = total if profile.scale == 1 else points(total, profile.scale)
-        facts = reserve(self._reserving[profile.scheduler_name], asks, self._store, row)
-        return Choice(row, score, partial(found.tied, total), found.feasible, facts=facts)
+        facts = partial(reserve, self._reserving[profile.scheduler_name], asks, self._store)
+        return Choice(row, score, partial(found.tied, total), found.feasible, find_facts=facts)
 
     def _nominated(self, pod: Pod) -> Choice:
         """The node nominated for the pod if that takes it, whatever other nodes are like."""
         found = on_nominated(self._policy, self._store, pod, self._asks(pod)[1])
-        return self._fully(pod) if found is None else self._choice(found)
+        return self._fully(pod) if found is None else self.concluded(found)
 
     def _nominated_before(self, pod: Pod) -> bool:
         """Whether the pod itself is one of the nominated ones, as the store knows it."""
@@ -171,12 +169,13 @@ class Chooser:
 
     def _fully(self, pod: Pod) -> Choice:
         """Without a class: what a refusal makes different."""
-        return self._choice(attempt(self._policy, self._store, pod))
+        return self.concluded(attempt(self._policy, self._store, pod))
 
-    def _choice(self, found: Attempt) -> Choice:
+    def concluded(self, found: Attempt) -> Choice:
+        """The choice that a full evaluation leads to."""
         choice = from_attempt(found, len(self._store.nodes))
         if choice.row is not None and found.opening is not None:
-            choice.facts = reserve(self._reserving[found.profile], found.opening.asks, self._store, choice.row)
+            choice.find_facts = partial(reserve, self._reserving[found.profile], found.opening.asks, self._store)
         return choice
 
 
@@ -208,7 +207,7 @@ def unreservable(profile: Profile) -> str | None:
 
 
 def from_attempt(found: Attempt, size: int) -> Choice:
-    """The choice that a full evaluation leads to."""
+    """The choice among `size` nodes that a full evaluation leads to, without its facts."""
     if not len(found.best):
         return Choice(
             message=found.message,

@@ -1,5 +1,6 @@
 """Two versions of a profile in the loop: who decides, how they compare, and what an edit changes."""
 
+from stowplan.edge.gauges import Gauges
 from stowplan.edge.load import load_policy
 from stowplan.edge.metrics import Metrics
 from stowplan.edge.rollouts import RolloutGauges
@@ -54,7 +55,9 @@ def test_pods_that_wait_are_told_apart_and_time_to_place_counts_from_the_first_t
     assert 3 <= stable["secondsToPlace"]["max"] <= 23
     assert stable["secondsToPlace"]["le"]["+Inf"] == 1
     assert stable["secondsToPlace"]["le"]["1.28"] == 0
-    assert scene.loop.rejecting()["NodeResourcesFit", CANDIDATE] == 1
+    families = {family.name: family for family in Gauges(scene.loop.ledger).collect()}
+    (sample,) = families["scheduler_unschedulable_pods"].samples
+    assert (sample.labels, sample.value) == ({"plugin": "NodeResourcesFit", "profile": CANDIDATE}, 1)
 
 
 def test_nodes_open_to_the_candidate_are_counted():

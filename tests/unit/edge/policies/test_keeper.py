@@ -31,7 +31,7 @@ def test_an_edit_alone_places_a_pod_that_no_node_took():
     scene.handle(PolicyChanged(kept.in_force.policy, 0, kept.in_force.digest))
     scene.show("pod a cpu=1")
     scene.run()
-    assert scene.loop.pending()["unschedulable"] == 1
+    assert scene.loop.ledger.queue.pending()["unschedulable"] == 1
     asyncio.run(kept.offer(offer(document(LABELLED.format("disk")))))
     scene.run()
     assert scene.where() == {"a": "n1"}
