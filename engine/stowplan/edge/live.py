@@ -21,7 +21,7 @@ from stowplan.edge.clock import Clock, real
 from stowplan.edge.counted import Counted
 from stowplan.edge.diary import Diary
 from stowplan.edge.drive import Drive, LeaseLostError, Settings
-from stowplan.edge.kube.aio import Whereabouts, WhereaboutsError, connected
+from stowplan.edge.kube.aio import connected
 from stowplan.edge.kube.calls import Caller
 from stowplan.edge.kube.extender import Web
 from stowplan.edge.kube.lease import Seat
@@ -29,6 +29,7 @@ from stowplan.edge.kube.limit import limit_of
 from stowplan.edge.kube.readonly import ReadOnly
 from stowplan.edge.kube.transport import Transport
 from stowplan.edge.kube.web import AioWeb
+from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
 from stowplan.edge.logs import ROOT, level, say
 from stowplan.edge.policies.clerk import Clerk
 from stowplan.edge.policies.examine import Checked, Offer

@@ -1,22 +1,18 @@
-"""A connection to an API server: where it is and who we are as the official client finds out (kubeconfig, service account,
-plugins that are run for credentials), bytes over its HTTP session. Importing that client takes a second, so it is imported late.
-"""
+"""A connection to an API server: bytes over the HTTP session of the official client."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urlencode
 
 from stowplan import __version__
 from stowplan.edge.clock import monotonic
 from stowplan.edge.kube.lines import lines
 from stowplan.edge.kube.transport import JSON, Answer, Request, UnansweredError, UnsentError
+from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError, configuration
 
 if TYPE_CHECKING:
     import aiohttp
@@ -30,22 +26,6 @@ HEADERS = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": f"stowpl
 """Lists are not compressed: that would cost more time than it saves within a cluster."""
 
 
-class WhereaboutsError(Exception):
-    """No API server is known, or no credentials for it; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Whereabouts:
-    """Where the API server is. Without a kubeconfig: in the cluster this process runs in, else the user's default one.
-
-    `master` takes the place of the kubeconfig's server.
-    """
-
-    kubeconfig: str = ""
-    context: str | None = None
-    master: str = ""
-
-
 @contextlib.asynccontextmanager
 async def connected(whereabouts: Whereabouts) -> AsyncIterator[AioTransport]:
     """A transport, closed in the end. WhereaboutsError if nobody knows where to; nothing is sent yet."""
@@ -55,41 +35,6 @@ async def connected(whereabouts: Whereabouts) -> AsyncIterator[AioTransport]:
         yield transport
     finally:
         await transport.close()
-
-
-async def _configuration(whereabouts: Whereabouts) -> Any:
-    """What the official client makes of the whereabouts."""
-    from kubernetes.aio import client
-    from kubernetes.aio import config as untyped
-
-    config: Any = untyped
-    found = client.Configuration()
-    found.connection_pool_maxsize = 0  # the number of requests at a time is bounded by those who make them
-    found.retries = None
-    try:
-        if not whereabouts.kubeconfig and os.environ.get("KUBERNETES_SERVICE_HOST"):
-            config.load_incluster_config(client_configuration=found)
-        else:
-            file = whereabouts.kubeconfig or None
-            await config.load_kube_config(
-                config_file=file, context=whereabouts.context, client_configuration=found, persist_config=False
-            )
-    except (config.ConfigException, OSError, ValueError, KeyError) as error:
-        raise WhereaboutsError(f"no connection to an API server: {error}") from None
-    if whereabouts.master:
-        found.host = whereabouts.master
-    found.host = found.host.rstrip("/")
-    # else the environment is searched for a proxy, and files for a password, at every single request
-    found.client_session_kwargs = {"trust_env": False}
-    found.proxy = found.proxy or _proxy(found.host)
-    return found
-
-
-def _proxy(host: str) -> str | None:
-    """The proxy that the environment names for a URL."""
-    parts = urlsplit(host)
-    bypassed = not parts.hostname or proxy_bypass(parts.netloc)
-    return None if bypassed else getproxies().get(parts.scheme)
 
 
 class AioTransport:
@@ -107,10 +52,10 @@ class AioTransport:
         """Find out where the server is and who we are. WhereaboutsError."""
         from kubernetes.aio.client.rest import RESTClientObject
 
-        configuration = await _configuration(self._whereabouts)
+        found = await configuration(self._whereabouts)
         if self._rest is not None:
             self._retired.append(self._rest)  # requests may still be under way in it
-        self._configuration, self._rest = configuration, RESTClientObject(configuration)
+        self._configuration, self._rest = found, RESTClientObject(found)
         self._rest.pool_manager = self._rest._create_pool_manager()  # noqa: SLF001 - its own lazy creation belongs to its own requests
         self._loaded = monotonic()
 

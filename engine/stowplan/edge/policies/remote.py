@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.edge.kube.aio import Whereabouts, WhereaboutsError, connected
+from stowplan.edge.kube.aio import connected
 from stowplan.edge.kube.reflector import message_of
 from stowplan.edge.kube.transport import MERGE, Answer, Request, Transport, TransportError
+from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
 from stowplan.edge.policies import history
 from stowplan.edge.policies.configmap import DEFAULT_KEY, ConfigMap, Reference, decode, key_of
 from stowplan.edge.policies.examine import Examiner, Offer

@@ -7,9 +7,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from stowplan.edge.kube.aio import Whereabouts, WhereaboutsError, connected
+from stowplan.edge.kube.aio import connected
 from stowplan.edge.kube.lines import lines
 from stowplan.edge.kube.transport import Request, UnansweredError, UnsentError
+from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
 
 
 def kubeconfig(folder, server, **user):
