@@ -156,11 +156,11 @@ def rejects(ask: Ask, cluster: Cluster) -> Rejections | None:
     unmet = lacking(ask, cluster)
     avoided = np.zeros(cluster.size, dtype=np.bool_)
     for wanted in ask.anti:
-        avoided |= cluster[MATCHING].count(wanted.test).by(wanted.key).at > 0
+        avoided |= cluster[MATCHING].count(wanted.test).by(wanted.key).holding
     avoided &= ~unmet
     repelled = np.zeros(cluster.size, dtype=np.bool_)
     for domains in existing:
-        repelled |= domains.at > 0
+        repelled |= domains.holding
     return {NO_AFFINITY: unmet, ANTI_AFFINITY: avoided, EXISTING: repelled & ~unmet & ~avoided}
 
 
@@ -175,7 +175,7 @@ def lacking(ask: Ask, cluster: Cluster) -> Mask:
     for wanted in ask.affinity:
         domains = count.by(wanted.key)
         unlabelled |= ~domains.known
-        unmet |= domains.at <= 0
+        unmet |= ~domains.holding
         somewhere |= domains.anywhere
     return unlabelled | (unmet & (somewhere | (not ask.matches_itself)))
 

@@ -18,7 +18,11 @@ from stowplan.state import Cluster, Feasible, Store, Supposition
 
 def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[str, Status]]:
     """Why no profile tries the pod now (None: one does), with the PreEnqueue statuses of a gated pod."""
-    name = policy.profile_of(pod, store)
+    return admission_to(policy.profile_of(pod, store), policy, store, pod)
+
+
+def admission_to(name: str | None, policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[str, Status]]:
+    """The `admission` of a pod of which one knows the profile."""
     if name is None:
         return "no profile", {}
     if texts := gates(policy.profiles[name], store, pod):
@@ -28,19 +32,16 @@ def admission(policy: Policy, store: Store, pod: Pod) -> tuple[str | None, dict[
 
 def gates(profile: Profile, store: Store, pod: Pod) -> dict[str, str | None]:
     """What each PreEnqueue plugin has against the pod; empty if none has anything."""
-    cluster, closed = Cluster(store), False
-    texts: dict[str, str | None] = {}
-    for name in profile.points["preEnqueue"]:
-        gate = profile.plugins[name].gate
-        text = texts[name] = gate(pod, cluster) if gate else None
-        closed = closed or text is not None
-    return texts if closed else {}
+    cluster, plugins = Cluster(store), profile.plugins
+    texts = {name: gate(pod, cluster) if (gate := plugins[name].gate) else None for name in profile.points["preEnqueue"]}
+    return {} if all(text is None for text in texts.values()) else texts
 
 
 def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> Attempt:
     """Judge one pending pod on every node, as the cluster stands; unless `gated`, as if no plugin kept it from the queue."""
-    found = Attempt(pod, policy.profile_of(pod, store) or pod.spec.scheduler_name)
-    found.skipped, found.pre_enqueue = admission(policy, store, pod)
+    name = policy.profile_of(pod, store)
+    found = Attempt(pod, name or pod.spec.scheduler_name)
+    found.skipped, found.pre_enqueue = admission_to(name, policy, store, pod)
     if found.skipped == "gated" and not gated:
         found.skipped, found.pre_enqueue = None, {}
     if found.skipped is not None:

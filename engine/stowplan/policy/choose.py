@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stowplan.objects import DeviceClass, OtherFact, Pod
 from stowplan.plugins.plugin import Plugin
-from stowplan.policy.attempt import admission, attempt, on_nominated
+from stowplan.policy.attempt import admission_to, attempt, on_nominated
 from stowplan.policy.audit import objections
 from stowplan.policy.classes import Classes
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import Refusals
-from stowplan.policy.evaluate import ask_all, forgets, lost_state, open_pod, points
+from stowplan.policy.evaluate import NO_ROWS, ask_all, forgets, lost_state, open_pod, points, skips
 from stowplan.policy.failures import Failures
 from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
@@ -57,13 +57,24 @@ class Choice:
         return () if self.find_facts is None else self.find_facts(row)
 
 
+class Asks(NamedTuple):
+    """What pods that are alike want."""
+
+    number: int
+    """of their class"""
+    asks: dict[str, Any]
+    """by plugin"""
+    makers: tuple[Plugin, ...]
+    """Reserve plugins that may make facts for them"""
+
+
 class Chooser:
     """Decides for pods of one policy over one store; ties go to the first node by name."""
 
     def __init__(self, policy: Policy, store: Store) -> None:
         self._policy, self._store = policy, store
         self._classes = Classes(store)
-        self._keys: dict[Any, tuple[int, dict[str, Any]]] = {}
+        self._keys: dict[Any, Asks] = {}
         self._numbers: dict[Any, int] = {}
         """classes by profile and asks; a number is hashed faster than all asks"""
         self._lookups = -1
@@ -78,8 +89,9 @@ class Chooser:
 
     def choose(self, pod: Pod) -> Choice:
         """Best node of one pod, as the cluster stands. Nothing is assumed."""
-        choice = self._choose(pod)
-        if choice.row is not None and (fault := self._unreservable[self._policy.profile_of(pod, self._store) or ""]):
+        name = self._policy.profile_of(pod, self._store)
+        choice = self._choose(pod, name)
+        if choice.row is not None and (fault := self._unreservable[name or ""]):
             choice.row, choice.message = None, fault
         return choice
 
@@ -93,16 +105,16 @@ class Chooser:
         name = self._policy.profile_of(pod, self._store)
         return "" if name is None or name == pod.spec.scheduler_name else name
 
-    def _choose(self, pod: Pod) -> Choice:
-        skipped, _ = admission(self._policy, self._store, pod)
+    def _choose(self, pod: Pod, name: str | None) -> Choice:
+        skipped, _ = admission_to(name, self._policy, self._store, pod)
         if skipped is not None:
             return Choice(skipped=skipped)
-        profile = self._policy.serving(pod, self._store)
+        profile = self._policy.profiles[name or ""]
         if profile.scheduler_name in self._broken or not self._store.nodes:
             return self._fully(pod)
         if pod.nominated_node:
-            return self._nominated(pod)
-        key, asks = self._asks(pod)
+            return self._nominated(pod, name)
+        key, asks, makers = self._asks(pod, name)
         crowding = self._reservations.crowding(key, profile, asks, pod.spec.priority) if self._store.nominated else None
         withheld = frozenset[int]() if crowding is None else crowding.refused
         found = self._classes.get(key, profile, lambda: open_pod(profile, asks, Cluster(self._store), briefly=True), withheld)
@@ -114,12 +126,12 @@ class Chooser:
             return self.concluded(self._failures.attempt(key, pod, crowded=crowding is not None))
         row, total = best
         score = total if profile.scale == 1 else points(total, profile.scale)
-        facts = partial(reserve, self._reserving[profile.scheduler_name], asks, self._store)
+        facts = partial(reserve, makers, asks, self._store) if makers else None
         return Choice(row, score, partial(found.tied, total), found.feasible, find_facts=facts)
 
-    def _nominated(self, pod: Pod) -> Choice:
+    def _nominated(self, pod: Pod, name: str | None) -> Choice:
         """The node nominated for the pod if that takes it, whatever other nodes are like."""
-        found = on_nominated(self._policy, self._store, pod, self._asks(pod)[1])
+        found = on_nominated(self._policy, self._store, pod, self._asks(pod, name)[1])
         return self._fully(pod) if found is None else self.concluded(found)
 
     def _nominated_before(self, pod: Pod) -> bool:
@@ -127,37 +139,42 @@ class Chooser:
         known = self._store.pending.get(pod.key)
         return known is not None and bool(known.nominated_node)
 
-    def _asks(self, pod: Pod) -> tuple[int, dict[str, Any]]:
-        """Class number and asks, computed once per distinct spec, labels, namespace, owner and status.
+    def _asks(self, pod: Pod, name: str | None) -> Asks:
+        """What a pod asks, computed once per distinct spec, labels, namespace, owner and status.
 
         Claims that are made for one pod are found by its name, so such pods are not alike.
         """
         if self._lookups != self._store.lookups:
             self._keys.clear()
             self._lookups = self._store.lookups
-        shape = self.likeness(pod)
+        shape = self._likeness(pod, name)
         found = self._keys.get(shape)
         if found is None:
-            profile = self._policy.serving(pod, self._store)
-            asks = ask_all(profile, pod, Cluster(self._store))
+            profile, cluster = self._policy.profiles[name or ""], Cluster(self._store)
+            asks = ask_all(profile, pod, cluster)
+            nothing = cluster.rows(NO_ROWS)
+            makers = tuple(p for p in self._reserving[profile.scheduler_name] if not skips(p, asks[p.name], nothing))
             if len(self._keys) >= MOST_KEYS:
                 self._keys.clear()
             key = (profile.scheduler_name, tuple(asks.values()))
             if len(self._numbers) >= MOST_NUMBERS:
                 self._start_over()
-            found = self._keys[shape] = (self._numbers.setdefault(key, len(self._numbers)), asks)
+            found = self._keys[shape] = Asks(self._numbers.setdefault(key, len(self._numbers)), asks, makers)
         return found
 
     def likeness(self, pod: Pod) -> Hashable:
         """What pods must have in common so that they always ask the same of every plugin."""
-        name = self._policy.profile_of(pod, self._store)
+        return self._likeness(pod, self._policy.profile_of(pod, self._store))
+
+    def _likeness(self, pod: Pod, name: str | None) -> Hashable:
         own = pod if self._alone(pod, name) else name
         return (pod.spec, pod.labels, pod.namespace, pod.owner, pod.requested, own)
 
     def _alone(self, pod: Pod, profile: str | None) -> bool:
         """Whether asks may differ from those of other pods of the same profile, spec, labels, namespace, owner and requests."""
-        claims = pod.spec.claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        backed = pod.spec.extended and self._store.facts.get(DeviceClass)
+        spec = pod.spec
+        claims = spec.claims or (spec.volumes and any(volume.ephemeral is not None for volume in spec.volumes))
+        backed = spec.extended and self._store.facts.get(DeviceClass)
         return bool(claims or backed) or profile in self._personal
 
     def _start_over(self) -> None:

@@ -7,7 +7,7 @@ computation over a handful of rows, whatever the number of nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ class Values:
 
     array: Numbers
     pods_matter: bool
+    moves: None = None
 
     def current(self) -> Numbers:
         """The array; it is patched, never replaced."""
@@ -33,7 +34,11 @@ class Groups:
     def __init__(self, components: Sequence[CodeSource], acceptable: Mask) -> None:
         """`acceptable`: bool per row, whether the row-local filters pass it."""
         self._components = tuple(components)
-        self._moving = [place for place, component in enumerate(components) if component.pods_matter]
+        moving = [place for place, component in enumerate(components) if component.pods_matter]
+        self._compared = [place for place in moving if components[place].moves is None]
+        """components whose changes are found by comparison, of which there is no account"""
+        logs = {log for place in moving if (log := components[place].moves) is not None}
+        self._read = {log: len(log) for log in logs}
         self.census = Census()
         self.of: Rows = np.broadcast_to(np.zeros(1, dtype=np.intp), acceptable.shape)
         """group of each row; takes no memory as long as there is one group"""
@@ -99,19 +104,40 @@ class Groups:
 
     def follow(self, rows: Rows | slice, acceptable: Callable[[int], bool]) -> bool:
         """Codes of rows may have changed. True if scores of groups may change: a weight met zero, or a group is new."""
-        if not self._moving:
-            return False
+        changed = self._accounted()
+        if changed is None:
+            changed = self._different(slice(len(self.of)), range(len(self._components)))
+        elif self._compared:
+            changed += self._different(rows, self._compared)
+        stirred = False
+        for row in dict.fromkeys(changed):
+            key = self._key(row)
+            if key != self.keys[self.of[row]]:
+                stirred |= self._move(row, key, acceptable(row))
+        return stirred
+
+    def _accounted(self) -> list[int] | None:
+        """Rows that components have written down since this was last called; None if there are too many of them."""
+        found: list[int] = []
+        for log, place in self._read.items():
+            if place != len(log):
+                rows = log.since(place)
+                self._read[log] = len(log)
+                if rows is None:
+                    return None
+                found += rows.tolist()
+        return found
+
+    def _different(self, rows: Rows | slice, components: Iterable[int]) -> list[int]:
+        """Those of some rows whose code in some component is not that of their group."""
         of, moved = self.of[rows], None
-        for place in self._moving:
-            differs = self._components[place].current()[rows] != self.values(place)[of]
+        for place in components:
+            differs = self._components[place].current()[: len(self.of)][rows] != self.values(place)[of]
             moved = differs if moved is None else moved | differs
         if moved is None or not np.count_nonzero(moved):
-            return False
-        changed = moved.nonzero()[0] if isinstance(rows, slice) else rows[moved]
-        stirred = False
-        for row in dict.fromkeys(changed.tolist()):
-            stirred |= self._move(row, self._key(row), acceptable(row))
-        return stirred
+            return []
+        found: list[int] = (moved.nonzero()[0] if isinstance(rows, slice) else rows[moved]).tolist()
+        return found
 
     def _move(self, row: int, key: tuple[int, ...], acceptable: bool) -> bool:
         old, new, stirred = int(self.of[row]), self._index.get(key), False

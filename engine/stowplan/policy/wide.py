@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.evaluate import any_of, normalise
@@ -65,59 +66,70 @@ class Wide:
         self._answers = [Answer(score, place, watch()) for place, score in enumerate(self._kept)]
         self._answers += [Answer(score, None, watch()) for score in self._asked]
         self._watches = [verdict.watch for verdict in self._verdicts] + [answer.watch for answer in self._answers]
-        self._evaluate(fresh=True)
+        for verdict in self._verdicts:
+            self._judge(verdict)
+        self._combine()
+        for answer in self._answers:
+            self._answer(answer)
+        self._sum()
 
     def refresh(self, *, stirred: bool) -> bool:
         """Bring the scores up to date; `stirred`: a group is new, or came to or lost all its rows. True if scores changed."""
         if not stirred and not any(watch.stale() for watch in self._watches):
             return False
-        before = self.scores
-        self._evaluate(fresh=stirred)
-        return len(before) != len(self.scores) or bool(np.count_nonzero(before != self.scores))
-
-    def _evaluate(self, *, fresh: bool) -> None:
-        different = self._judge_all(fresh=fresh)
-        total = np.zeros(len(self._groups), dtype=np.int64)
+        new = len(self.scores) != len(self._groups)
+        different = stirred
+        for verdict in self._verdicts:
+            if new or verdict.watch.stale():
+                different = self._judge(verdict) or different
+        different = different and self._combine()
+        changed = different or new
         for answer in self._answers:
-            if fresh or (different and not answer.even) or answer.watch.stale():
-                self._answer(answer)
-            if answer.values is not None:
-                total += answer.values
-        total[self._rejected] = REJECTED
-        self.scores: Numbers = total
-        """total of each group, REJECTED where a filter rejects it or none of its rows is acceptable"""
+            if new or (different and not answer.even) or answer.watch.stale():
+                changed = self._answer(answer) or changed
+        if changed:
+            self._sum()
+        return changed
 
-    def _judge_all(self, *, fresh: bool) -> bool:
-        """Which groups the filters reject. True if that has changed."""
-        stale = [verdict for verdict in self._verdicts if fresh or verdict.watch.stale()]
-        if not stale and not fresh:
-            return False
-        for verdict in stale:
-            self._judge(verdict)
+    def _combine(self) -> bool:
+        """Which groups the filters reject, together. True if that has changed."""
         rejected = self._groups.weights == 0
         for verdict in self._verdicts:
             if verdict.rejected is not None:
                 rejected |= verdict.rejected
-        if not fresh and not np.count_nonzero(rejected != self._rejected):
+        if len(rejected) == len(self._rejected) and not np.count_nonzero(rejected != self._rejected):
             return False
         self._rejected = rejected
         self.accepted: Numbers = (~rejected).astype(np.int64)
         """1 for the groups that pass"""
         return True
 
+    def _sum(self) -> None:
+        total = np.zeros(len(self._groups), dtype=np.int64)
+        for answer in self._answers:
+            if answer.values is not None:
+                total += answer.values
+        total[self._rejected] = REJECTED
+        self.scores: Numbers = total
+        """total of each group, REJECTED where a filter rejects it or none of its rows is acceptable"""
+
     def _view(self, watch: Watch) -> Cluster:
         watch.restart()
         return Cluster(self._store, self._groups.representatives, watch=watch)
 
-    def _judge(self, verdict: Verdict) -> None:
+    def _judge(self, verdict: Verdict) -> bool:
+        """Ask a filter. True if its answer has changed."""
         assert verdict.plugin.rejects is not None
         found = verdict.plugin.rejects(verdict.ask, self._view(verdict.watch))
-        verdict.rejected = any_of(found, len(self._groups)) if found else None
+        before, now = verdict.rejected, any_of(found, len(self._groups)) if found else None
+        verdict.rejected = now
         for reason, mask in (found or {}).items():
             if reason.error and np.count_nonzero(mask):
                 self.faulty = True
+        return before is not now and not _same(before, now)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Answer) -> bool:
+        """Ask a score. True if its answer has changed."""
         score, cluster = answer.score, self._view(answer.watch)
         feasible = Feasible(self._groups.weights * self.accepted, answer.watch)
         if answer.component is None:
@@ -125,4 +137,10 @@ class Wide:
         else:
             raw = self._groups.values(answer.component)
             answer.even = not np.count_nonzero(raw != raw[:1]) and bool(np.count_nonzero(self.accepted))
-        answer.values = None if raw is None else score.factor * normalise(score.plugin, score.ask, raw, feasible)
+        before, now = answer.values, None if raw is None else score.factor * normalise(score.plugin, score.ask, raw, feasible)
+        answer.values = now
+        return before is not now and not _same(before, now)
+
+
+def _same(before: NDArray[Any] | None, now: NDArray[Any] | None) -> bool:
+    return before is not None and now is not None and len(before) == len(now) and not np.count_nonzero(before != now)

@@ -18,7 +18,7 @@ class ChangeLog:
     __slots__ = ("_dropped", "_numbers", "_used")
 
     def __init__(self) -> None:
-        self._numbers: Rows = np.empty(1024, dtype=np.intp)
+        self._numbers: Rows = np.empty(64, dtype=np.intp)
         self._used = 0
         self._dropped = 0
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.objects import Node, OtherFact, Pod
+from stowplan.state.changelog import ChangeLog
 from stowplan.state.changes import Changes, Supposition, changes_of
 from stowplan.state.columns import Column, Numbers, Rows
 from stowplan.state.store import Store
@@ -30,6 +31,10 @@ class CodeSource(Protocol):
 
     @property
     def pods_matter(self) -> bool: ...
+
+    @property
+    def moves(self) -> ChangeLog | None:
+        """Rows whose code pods may have changed, from now on; None where nobody keeps account."""
 
     def current(self) -> Numbers:
         """Code of every row of the store, as it stands."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from stowplan.objects import Node, OtherFact, Pod, Requirement
 
 if TYPE_CHECKING:
+    from stowplan.state.changelog import ChangeLog
     from stowplan.state.cluster import Cluster
     from stowplan.state.store import Store
 
@@ -52,6 +53,8 @@ class Storage(ABC, Generic[V]):
     """Arrays of one column, kept current by the store."""
 
     pods_matter = False
+    moves: ChangeLog | None = None
+    """see `CodeSource`"""
 
     @abstractmethod
     def grow(self, capacity: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from stowplan.objects import Pod
+from stowplan.state.changelog import ChangeLog
 from stowplan.state.columns import Mask, Numbers, Rows, widened
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Counter(ABC):
     def __init__(self, store: Store) -> None:
         self.store = store
         self.counts: Numbers = np.zeros(store.capacity, dtype=np.int64)
+        self._moves: ChangeLog | None = None
         self._tables: dict[Hashable, DomainTable] = {}
 
     @abstractmethod
@@ -44,9 +46,18 @@ class Counter(ABC):
         """The own count of every row, as what tells rows apart."""
         return self.counts
 
+    @property
+    def moves(self) -> ChangeLog:
+        """Rows whose count has changed since this was first asked for."""
+        if self._moves is None:
+            self._moves = ChangeLog()
+        return self._moves
+
     def add(self, row: int, amount: int) -> None:
         """The count of a row changed."""
         self.counts[row] += amount
+        if self._moves is not None:
+            self._moves.append(row)
         for table in self._tables.values():
             table.add(row, amount)
 
@@ -80,6 +91,15 @@ class Occupied:
         return int(self.total > 0)
 
 
+class Holders:
+    """Which domains hold a counted pod."""
+
+    __slots__ = ("version",)
+
+    def __init__(self) -> None:
+        self.version = 0
+
+
 class DomainTable:
     """Sums of a counter by topology domain."""
 
@@ -90,6 +110,7 @@ class DomainTable:
         self.version = 0
         self.epoch = -1
         self.occupied = Occupied()
+        self.holders = Holders()
 
     def rebuild(self) -> None:
         """Sum afresh: nodes have changed."""
@@ -120,6 +141,12 @@ class DomainTable:
             self.own = np.where(self.takes_part, self._counter.counts[:size], np.where(self.codes < 0, -2, -1))
         self.epoch = store.epoch
         self.version += 1
+        self.holders.version += 1
+
+    @property
+    def moves(self) -> ChangeLog:
+        """Rows whose count has changed since this was first asked for."""
+        return self._counter.moves
 
     @property
     def unique(self) -> bool:
@@ -136,7 +163,11 @@ class DomainTable:
         if self.epoch != self._counter.store.epoch:
             return
         if self.takes_part[row]:
-            self.sums[self.codes[row]] += amount
+            code = self.codes[row]
+            total = self.sums[code] + amount
+            self.sums[code] = total
+            if total in (0, amount):
+                self.holders.version += 1
             self.occupied.total += amount
             self.version += 1
             if self.own is not None:
@@ -161,11 +192,8 @@ class Count:
         table = self._counter.table(key, among)
         watch = self._cluster.watch
         if watch is not None:
-            if table.unique:  # the own count is part of what tells rows apart, so only answers about all rows depend on others
-                watch.tells_apart(table)
-            else:
-                watch.depends(table)
-                watch.tells_apart(table.source)
+            # where the own count is part of what tells rows apart, only answers about all rows depend on others
+            watch.tells_apart(table if table.unique else table.source)
         return Domains(self, table, self._cluster)
 
     def on(self, rows: Rows) -> Numbers:
@@ -226,6 +254,18 @@ class Domains:
     @property
     def at(self) -> Numbers:
         """Count in the domain of each asked row; 0 where the row has none."""
+        if self._cluster.watch is not None and not self._table.unique:
+            self._cluster.watch.depends(self._table)
+        return self._at()
+
+    @property
+    def holding(self) -> Mask:
+        """Whether the domain of each asked row holds a counted pod."""
+        if self._cluster.watch is not None and not self._table.unique:
+            self._cluster.watch.depends(self._table.holders)
+        return self._at() > 0
+
+    def _at(self) -> Numbers:
         found: Numbers = self._table.sums[self._cluster.gather(self._table.codes)]
         change = self._change()
         return found if change is None else found + change
