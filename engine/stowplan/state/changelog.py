@@ -9,15 +9,16 @@ import numpy as np
 from stowplan.state.columns import Rows
 
 KEPT = 1 << 16
-"""Entries that are kept at least; who has fallen further behind looks at everything."""
+"""Entries that are kept at least, unless told otherwise; who has fallen further behind looks at everything."""
 
 
 class ChangeLog:
     """Numbers in the order in which they were written; its length counts all that were ever written."""
 
-    __slots__ = ("_dropped", "_numbers", "_used")
+    __slots__ = ("_dropped", "_kept", "_numbers", "_used")
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
         self._numbers: Rows = np.empty(64, dtype=np.intp)
         self._used = 0
         self._dropped = 0
@@ -45,11 +46,12 @@ class ChangeLog:
         return self._numbers[self._used - behind : self._used]
 
     def _make_room(self) -> None:
-        if len(self._numbers) < 2 * KEPT:
+        kept = self._kept
+        if len(self._numbers) < 2 * kept:
             wider: Rows = np.empty(2 * len(self._numbers), dtype=np.intp)
             wider[: self._used] = self._numbers
             self._numbers = wider
             return
-        self._numbers[:KEPT] = self._numbers[-KEPT:].copy()
-        self._dropped += self._used - KEPT
-        self._used = KEPT
+        self._numbers[:kept] = self._numbers[-kept:].copy()
+        self._dropped += self._used - kept
+        self._used = kept

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from stowplan.state.store import Store
 
 
+MOVES_KEPT = 1 << 9
+"""Changed rows that a counter keeps: there may be thousands of counters."""
+
+
 class Among(Protocol):
     """Which nodes count: hashable, and a mask over the rows of a view that only node events change."""
 
@@ -50,7 +54,7 @@ class Counter(ABC):
     def moves(self) -> ChangeLog:
         """Rows whose count has changed since this was first asked for."""
         if self._moves is None:
-            self._moves = ChangeLog()
+            self._moves = ChangeLog(MOVES_KEPT)
         return self._moves
 
     def add(self, row: int, amount: int) -> None:
