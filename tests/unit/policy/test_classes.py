@@ -10,6 +10,7 @@ from stowplan.policy.classes import Classes
 from stowplan.state import ChangeLog, Gone
 from stowplan.state.changelog import KEPT
 from stowplan.state.changes import Kinds
+from stowplan.state.counters import MOVES_KEPT
 
 NODES, KINDS = 64, 12
 
@@ -81,6 +82,35 @@ def test_a_class_that_fell_behind_further_than_the_log_reaches():
     choice = chooser.choose(large)
     assert choice.feasible == NODES
     assert choice.row == int(attempt(policy, store, large).best[0]) == 1
+
+
+def apart(name, on=None):
+    """A pod that keeps its own kind off its node."""
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "kubernetes.io/hostname"}
+    found = pod(name, 100, on=on)
+    found["metadata"]["labels"] = {"app": "a"}
+    found["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return found
+
+
+def test_a_class_that_fell_behind_further_than_a_counter_keeps_account():
+    labelled = [node(number) for number in range(NODES)]
+    for item in labelled:
+        item["metadata"]["labels"] = {"kubernetes.io/hostname": item["metadata"]["name"]}
+    store, policy = load_cluster([*labelled, *(apart(f"p{number}") for number in range(NODES))]), load_policy(None)
+    chooser = Chooser(policy, store)
+    late, *others = store.pending.values()
+    assert chooser.choose(late).row == 0
+    for _ in range(2 * MOVES_KEPT // (NODES - 1) + 2):
+        for number, other in enumerate(others):
+            store.assume(other, f"n{number:03}")
+        for other in others:
+            store.forget(other)
+    for number, other in enumerate(others):
+        store.assume(other, f"n{number:03}")
+    choice = chooser.choose(late)
+    assert (choice.row, choice.feasible) == (NODES - 1, 1)
+    assert attempt(policy, store, late).best.tolist() == [NODES - 1]
 
 
 @pytest.mark.parametrize("written", [0, 1, 1023, 1024, 5000, KEPT, 2 * KEPT, 2 * KEPT + 1, 5 * KEPT])
