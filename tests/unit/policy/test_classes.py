@@ -100,6 +100,9 @@ def test_a_class_that_fell_behind_further_than_a_counter_keeps_account():
     store, policy = load_cluster([*labelled, *(apart(f"p{number}") for number in range(NODES))]), load_policy(None)
     chooser = Chooser(policy, store)
     late, *others = store.pending.values()
+    store.assume(others[0], "n000")
+    assert chooser.choose(late).row == 1
+    store.forget(others[0])
     assert chooser.choose(late).row == 0
     for _ in range(2 * MOVES_KEPT // (NODES - 1) + 2):
         for number, other in enumerate(others):
