@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stowplan.edge.load import ClusterError, load_cluster, load_policy
+    from stowplan.loop.compare import Wanted, compare
     from stowplan.loop.simulate import simulate
     from stowplan.policy.compile import PolicyError
     from stowplan.policy.explain import explain
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["ClusterError", "PolicyError", "__version__", "explain", "load_cluster", "load_policy", "simulate"]
+__all__ = [
+    "ClusterError",
+    "PolicyError",
+    "Wanted",
+    "__version__",
+    "compare",
+    "explain",
+    "load_cluster",
+    "load_policy",
+    "simulate",
+]
 
 _HOMES = {
     "ClusterError": "stowplan.edge.load",
     "PolicyError": "stowplan.policy.compile",
+    "Wanted": "stowplan.loop.compare",
+    "compare": "stowplan.loop.compare",
     "explain": "stowplan.policy.explain",
     "load_cluster": "stowplan.edge.load",
     "load_policy": "stowplan.edge.load",

@@ -96,13 +96,13 @@ FORMS = {
 }  # fmt: skip
 
 
-def expression(rng, kind, depth):
+def expression(rng, kind, depth, fits):
     """A random expression of the type."""
     names = [name for name, declared in VARIABLES.items() if declared == kind]
     if depth <= 0 or rng.random() < 0.15:
-        return rng.choice(names) if names and rng.random() < 0.6 else rng.choice(LITERALS[kind])
-    parts = rng.choice(FORMS[kind]).split("§")
-    return "".join(expression(rng, part, depth - 1) if place % 2 else part for place, part in enumerate(parts))
+        return rng.choice(names) if names and rng.random() < 0.6 else rng.choice(list(filter(fits, LITERALS[kind])))
+    parts = rng.choice(list(filter(fits, FORMS[kind])) or LITERALS[kind]).split("§")
+    return "".join(expression(rng, part, depth - 1, fits) if place % 2 else part for place, part in enumerate(parts))
 
 
 def values(rng):
@@ -119,8 +119,8 @@ def values(rng):
     return made
 
 
-def cases(seed, count):
-    """Expressions with values of the variables."""
+def cases(seed, count, fits=lambda _: True):
+    """Expressions with values of the variables; of forms and literals that fit."""
     rng = random.Random(seed)  # noqa: S311 - the same cases in every run
     for _ in range(count):
-        yield expression(rng, rng.choice(tuple(FORMS)), rng.choice((1, 2, 3, 3, 4))), values(rng)
+        yield expression(rng, rng.choice(tuple(FORMS)), rng.choice((1, 2, 3, 3, 4)), fits), values(rng)

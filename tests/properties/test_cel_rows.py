@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.cel import DEVICES, KUBERNETES, RULES, CelError, Environment, Program, compile_expression
+from stowplan.cel import DEVICES, KUBERNETES, RULES, CelError, Environment, Program, compile_expression, vector
 from stowplan.cel.column import Rows
 from stowplan.cel.kinds import DYN, parse_type
 from stowplan.cel.library.named_format import FORMATS
@@ -140,6 +140,12 @@ _EXPRESSIONS = [
     'node.labels[?"zone"].orValue("none") + "-" + string(node.count)',
     'node.?labels.zone.optMap(z, z + "!").orValue(node.labels.gpu)',
     'node.labels[?"gpu"].or(node.labels[?"zone"]).hasValue()',
+    'node.labels[?"gpu"].optMap(g, node.count / (node.count - 2)).orValue(7)',
+    'node.labels[?"zone"].optFlatMap(z, node.labels[?z]).hasValue()',
+    'node.labels[?"zone"].optFlatMap(z, dyn(z)).hasValue()',
+    "optional.of(pod.priority).optMap(p, p * node.count).value() > 1",
+    "optional.none().optMap(p, node.count).hasValue() || node.mixed.optMap(m, m).hasValue()",
+    "node.pods.map(p, p.labels).exists(l, l.?app.optMap(a, a == node.labels.zone).orValue(false))",
     "pod.tolerations.exists(t, t.key in node.labels && node.labels[t.key] == t.value)",
     "pod.tolerations.all(t, t.n > node.count)",
     'cel.bind(z, node.labels.zone, z == "a" || z == "b" || node.count > 2)',
@@ -201,17 +207,19 @@ _PROGRAMS = {text: compile_expression(text, Environment({"node": DYN, "pod": DYN
 
 @pytest.mark.parametrize("text", _EXPRESSIONS)
 @settings(max_examples=12, deadline=None)
-@given(nodes=st.lists(_NODE, min_size=1, max_size=8), pod=_POD)
-def test_whole_expressions(text, nodes, pod):
+@given(nodes=st.lists(_NODE, min_size=1, max_size=8), pod=_POD, together=st.sampled_from((vector.TOGETHER, 3)))
+def test_whole_expressions(text, nodes, pod, together):
     program = _PROGRAMS[text]
     assert isinstance(program, Program), program
-    _agrees(program, {"node": nodes}, {"pod": pod, "now": Timestamp(10**18)}, len(nodes))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector, "TOGETHER", together)  # elements that are looked at in one go
+        _agrees(program, {"node": nodes}, {"pod": pod, "now": Timestamp(10**18)}, len(nodes))
 
 
 def test_common_expressions_need_no_rows():
     nodes = [{"labels": {"zone": "a"}, "memory": 1, "count": 2, "pods": [{"labels": {"app": "x"}, "priority": 1}]}] * 3
     pod = {"labels": {"zone": "a", "app": "x"}, "memory": 5, "priority": 1, "tolerations": []}
-    for text in _EXPRESSIONS[:14]:
+    for text in _EXPRESSIONS[:20]:
         answer = _PROGRAMS[text].evaluate_rows({"node": Rows(nodes), "pod": pod}, len(nodes))
         assert answer.by_rows == (), text
 

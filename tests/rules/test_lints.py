@@ -315,3 +315,12 @@ def test_the_name_that_holds_rules_is_ours(point):
         load(Source("f.yaml", head + listed.replace("Rules}", "Rules, weight: 3}") + rules), compat=False)
     with pytest.raises(PolicyError, match="does not exist"):
         load(Source("f.yaml", head + listed + rules), compat=True)
+
+
+def test_variables_do_not_know_params():
+    text = HEAD.replace("  rules:", "  variables: [{name: v, expression: params.most > 3}]\n  rules:")
+    with pytest.raises(PolicyError) as refused:
+        load(Source("f.yaml", f"{text}    params: {{most: 4}}\n    filter: variables.v && node.name != 'x'\n"))
+    (found,) = refused.value.diagnostics
+    assert (found.path, found.span.text) == ("profiles[0].variables[0].expression", "params")
+    assert found.notes == ("params are those of one rule, variables are there for all of them: use params in the rules themselves",)

@@ -23,7 +23,13 @@ def leftovers(run) -> list[str]:
     found += [f"the leader knows otherwise than the server: {text}" for text in differs(store, run.storage)]
     found += [f"the store is not what a new one is: {text}" for text in [inconsistent(store)] if text]
     text = run.checks.reloads.course(leader.identity).in_force
-    return found + run.checks.reloads.unrecorded(leader) + waiting(run, compiled(text)) + placed(run, leader.loop, text)
+    return (
+        found
+        + run.checks.reloads.unrecorded(leader)
+        + run.checks.reloads.untold(leader)
+        + waiting(run, compiled(text))
+        + placed(run, leader.loop, text)
+    )
 
 
 def waiting(run, policy) -> list[str]:

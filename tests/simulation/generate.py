@@ -42,6 +42,8 @@ def local_volume(name: str, where: str):
 class _Maker:
     def __init__(self, seed: int):
         self.seed, self.random, self.edits = seed, chance(seed, "scenario"), chance(seed, "policies")
+        self.writing = chance(seed, "mounts")
+        self.mounted = self.writing.choice(("", "", "volume", "file"))
         self.steps: list[Step] = []
         self.faults: list[Fault] = []
         self.nodes: list[str] = []
@@ -74,7 +76,9 @@ class _Maker:
         first = "plain" if self.edits.random() < 0.8 else self.edits.choice(("", *GOOD, *BAD, *FIXED))
         absent = frozenset({"devicetaintrules"} if self.random.random() < 0.5 else ())
         self.steps.sort(key=lambda step: step.at)
-        return Scenario(self.seed, tuple(self.steps), tuple(self.faults), self.replicas, absent, first, self.edits.random() < 0.25)
+        return Scenario(
+            self.seed, tuple(self.steps), tuple(self.faults), self.replicas, absent, first, self.edits.random() < 0.25, self.mounted
+        )
 
     def step(self, at: float, do: str, **arguments) -> None:
         self.steps.append(Step(at, do, arguments))
@@ -201,13 +205,20 @@ class _Maker:
             self.step(at, "delete_policy")
             at = round(at + self.edits.choice((0.01, 0.5, 10.0)), 2)
         for _ in range(self.edits.randint(2, 6) if sort == "burst" else 1):
-            self.step(min(at, CALM), "edit_policy", text=self.edits.choice(self.edits.choice((GOOD, GOOD, BAD, BAD, FIXED))))
+            text = self.edits.choice(self.edits.choice((GOOD, GOOD, BAD, BAD, FIXED)))
+            self.step(min(at, CALM), "edit_policy", text=text, **self.steps_of_a_writer())
             at = round(at + self.edits.choice((0.0, 0.01, 0.1, 0.7)), 2)
         if sort == "restart":
             bad = self.edits.choice((*BAD, *FIXED))
             self.step(min(at, CALM), "edit_policy", text=bad)
             for process in range(self.replicas):
                 self.step(min(round(at + self.edits.uniform(0.0, 3.0), 2), CALM), "crash", process=process)
+
+    def steps_of_a_writer(self):
+        """How a file is written, if the policy is one."""
+        if self.mounted != "file" or self.writing.random() < 0.3:
+            return {}
+        return {"share": round(self.writing.random(), 2), "pause": self.writing.choice((0.02, 0.1, 0.2))}
 
     def remove_policy(self, at: float) -> None:
         self.step(at, "delete_policy")

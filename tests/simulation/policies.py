@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 
+import yaml
+
 from simulation.storage import BY_PLURAL
 from stowplan import load_policy
 from stowplan.edge.policies.configmap import Reference
@@ -19,6 +21,7 @@ KEY, HISTORY = (REFERENCE.namespace, REFERENCE.name), (REFERENCE.namespace, f"{R
 STABLE, CANDIDATE = "stow", "stow (candidate)"
 HEAD = {"apiVersion": "stowplan.io/v1alpha1", "kind": "SchedulerPolicy"}
 PACKING = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}}}]
+ONLY = f'node.labels[?"{ZONE}"].orValue("") == "{{}}"'
 PACK = {"schedulerName": "pack", "pluginConfig": PACKING}
 
 
@@ -68,7 +71,7 @@ def said(*profiles, **members) -> str:
 
 def zoned(zone: str, **profile):
     """A profile with a rule that leaves one zone."""
-    return profile | {"rules": [{"name": "zone", "filter": f'node.labels[?"{ZONE}"].orValue("") == "{zone}"'}]}
+    return profile | {"rules": [{"name": "zone", "filter": ONLY.format(zone)}]}
 
 
 def _texts():
@@ -85,6 +88,10 @@ def _texts():
         rollout = {"profile": STABLE, "percent": percent, "candidate": zoned("z0")}
         text = said(zoned("z1", **stow), PACK, rollout=rollout)
         yield Text(f"rollout {percent}", text, zones={STABLE: "z1", CANDIDATE: "z0"}, percent=percent)
+    lines = "".join(f"{name}: {value}\n" for name, value in HEAD.items())
+    lines += f"profiles:\n- schedulerName: pack\n  pluginConfig: {json.dumps(PACKING)}\n"
+    lines += f"- schedulerName: {STABLE}\n  rules:\n  - name: zone\n    filter: '{ONLY.format('z1')}'\n"
+    yield Text("lines", lines, zones={STABLE: "z1"})  # half of it is a good policy too
     yield Text("stow alone", said(stow), profiles=(STABLE,))
     yield Text("slow", said(*both, leaderElection={"leaseDuration": "20s"}), slow=True)
     slow = said(zoned("z2", **stow), PACK, leaderElection={"leaseDuration": "20s"})
@@ -116,4 +123,4 @@ def configmap(text: str):
 @cache
 def compiled(text: Text):
     """The policy of a text, which no process shares."""
-    return load_policy(json.loads(text.text))
+    return load_policy(yaml.safe_load(text.text))

@@ -4,13 +4,17 @@ What a process knows of the ConfigMap is what it has read, in that order; texts 
 looked at may be left out, no other.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from simulation.policies import BY_TEXT, CONFIGMAPS, HISTORY, KEY, Text, text_in
+from simulation.storage import BY_PLURAL
 from stowplan.edge.policies import history
+from stowplan.edge.policies.clerk import REJECTED
 from stowplan.edge.policies.keeper import Accepted, Refusal
 from stowplan.loop.events import Cycle
 
+EVENTS = BY_PLURAL["events"]
 SETTLED = 5.0
 """seconds within which a text that is read is looked at, unless another one comes"""
 PROMPT = 1.0
@@ -28,6 +32,8 @@ class Course:
     digests: list[str] = field(default_factory=list)
     kept: Text | None = None
     """what stood in the file with the last good policy when the process started"""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """texts that were refused, by why"""
     place: int = 0
     """before which no text comes into force any more"""
     written: int = 0
@@ -62,8 +68,22 @@ class Reloads:
     def knows(self, identity: str, configmap) -> None:
         self.course(identity).reads(self.clock.now, text_in(configmap))
 
+    def reads(self, identity: str) -> None:
+        """What stands in the file can be read from now on."""
+        self.course(identity).reads(self.clock.now, self.newest())
+
+    def newest(self) -> Text | None:
+        """The policy that there is; None for none."""
+        mount = self.run.mount
+        if mount is None:
+            return text_in(self.storage.objects[CONFIGMAPS].get(KEY))
+        return None if mount.text is None else BY_TEXT[mount.text]
+
     def accepts(self, identity: str, now: Accepted) -> None:
-        course, text = self.course(identity), BY_TEXT[now.offer.source.text]
+        course, text = self.course(identity), BY_TEXT.get(now.offer.source.text)
+        if text is None:
+            self.violated(f"{identity} puts half a policy into force")
+            return
         if not text.admitted(course.started):
             self.violated(f"{identity} puts a bad policy into force: {text.name}")
             return
@@ -81,13 +101,21 @@ class Reloads:
         self.clock.say(f"{identity}: policy {text.name} in force, generation {now.generation}")
 
     def rejects(self, identity: str, refusal: Refusal, now: Accepted | None) -> None:
-        course, text = self.course(identity), BY_TEXT[refusal.offer.source.text]
+        course, text = self.course(identity), BY_TEXT.get(refusal.offer.source.text)
+        if text is None:
+            self.violated(f"{identity} tells of half a policy")
+            return
         if text.admitted(course.started):
             self.violated(f"{identity} refuses policy {text.name}, which is good: {refusal.reason}")
         if (None if now is None else BY_TEXT[now.offer.source.text]) is not course.in_force:
             self.violated(f"{identity}: a bad policy has changed what is in force")
         self.refusals += 1
-        self.clock.say(f"{identity}: policy {text.name} refused: {refusal.reason}")
+        course.refusals[refusal.reason] += 1
+        self.said(f"{identity}: policy {text.name} refused: {refusal.reason}")
+
+    def said(self, text: str) -> None:
+        """In the trace, without where this run has its files."""
+        self.clock.say(text.replace(self.run.folder, "") if self.run.folder else text)
 
     # What its loop decides
 
@@ -124,7 +152,7 @@ class Reloads:
     def leftovers(self, replica) -> list[str]:
         """What a process has in force, and says of it, against what it has read and what the server has."""
         identity, keeper, course = replica.identity, replica.keeper, self.course(replica.identity)
-        newest = text_in(self.storage.objects[CONFIGMAPS].get(KEY))
+        newest = self.newest()
         found = (
             [f"{identity} has last read another policy than there is"]
             if not course.read or course.read[-1][1] is not newest
@@ -154,11 +182,33 @@ class Reloads:
             wanted = {text} if end - when > SETTLED else wanted | {text}
         return wanted
 
+    def untold(self, leader) -> list[str]:
+        """Events about policies: each refusal of a process has one at most, and the last of the leader has one."""
+        if self.run.mount is not None:
+            return []
+        told = Counter[tuple[str, str]]()
+        for event in self.storage.objects[EVENTS].values():
+            if event["reason"] == REJECTED and event["regarding"]["kind"] == "ConfigMap":
+                identity = event["reportingInstance"]
+                why = next((why for why in self.course(identity).refusals if event["note"].startswith(why)), event["note"])
+                told[identity, why] += 1
+        found = [
+            f"{identity} tells {count} times of what it has refused {self.course(identity).refusals[why]} times: {why}"
+            for (identity, why), count in told.items()
+            if count > self.course(identity).refusals[why]
+        ]
+        refused = leader.keeper.refused
+        if refused is not None and not told[leader.identity, refused.reason]:
+            found.append(f"{leader.identity} has not told that it refuses the policy: {refused.reason}")
+        return found
+
     def unrecorded(self, replica) -> list[str]:
         """The history that the leader keeps ends with the policy in force."""
+        if self.run.mount is not None:
+            return []
         item = self.storage.objects[CONFIGMAPS].get(HISTORY)
         kept = None if item is None else history.Kept(item["metadata"], item["data"])
-        known, now = history.versions(kept), replica.keeper.in_force
+        known, now = history.known(kept, lambda _: "").versions, replica.keeper.in_force
         if not known or known[-1].entry.hash != now.digest or known[-1].text != now.offer.source.text:
             return [f"the history does not end with the policy in force, {self.course(replica.identity).in_force.name}"]
         return []
@@ -174,8 +224,11 @@ class Told:
     def accepted(self, now: Accepted) -> None:
         self.reloads.accepts(self.identity, now)
 
+    def tried(self, now: Accepted, found) -> None:  # noqa: ARG002 - as every listener
+        self.reloads.clock.say(f"{self.identity}: {len(found)} warnings about the policy of the start")
+
     def rejected(self, refusal: Refusal, now: Accepted | None) -> None:
         self.reloads.rejects(self.identity, refusal, now)
 
     def lost(self, why: str) -> None:
-        self.reloads.clock.say(f"{self.identity}: {why}")
+        self.reloads.said(f"{self.identity}: {why}")

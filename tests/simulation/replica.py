@@ -69,6 +69,8 @@ class Replica:
         if kept.is_file():
             run.checks.reloads.course(identity).kept = BY_TEXT[kept.read_text()]
         self.machine = Machine(run.clock, identity)
+        if run.mount is not None:
+            run.checks.reloads.reads(identity)
         wire = self.wire = Wire(run.server, self.machine, self.number, run.checks, chance(*seed, "network"))
         wire.identity, wire.crash, wire.skew = identity, self.crash, chance(*seed, "skew").uniform(-3.0, 3.0)
         self.loop = None
@@ -84,7 +86,8 @@ class Replica:
             await asyncio.sleep(checking.choice(CHECKING))
             return examine()
 
-        following = Following(configmap=REFERENCE, last_good=kept)
+        mount = self.run.mount
+        following = Following(configmap=REFERENCE, last_good=kept) if mount is None else Following(str(mount.path), None, kept)
         keeper = self.keeper = following.keeper(clock)
         keeper.beside = beside
         keeper.listeners.append(Told(self.run.checks.reloads, identity))
@@ -101,9 +104,17 @@ class Replica:
         self.drive = Drive(Watched(self, self.run.checks), self.wire, clock, settings)
         keeper.live = Live(self.loop.ledger.store, self.drive.tell)
         caller = Caller(self.wire, clock, Observer(), self.drive.may_write, asyncio.Semaphore(1))
-        clerk = Clerk(keeper, REFERENCE, caller, identity)
-        keeper.listeners.append(clerk)
-        await alongside(self.drive.run(), clerk.run())
+        others = [self._looks_at_start(keeper, self.drive)]
+        if following.configmap is not None:
+            clerk = Clerk(keeper, REFERENCE, caller, identity)
+            keeper.listeners.append(clerk)
+            others.append(clerk.run())
+        await alongside(self.drive.run(), *others)
+
+    @staticmethod
+    async def _looks_at_start(keeper: Keeper, drive: Drive) -> None:
+        await keeper.try_start(lambda: drive.synced)
+        await asyncio.Event().wait()
 
     @property
     def leads(self) -> bool:

@@ -1,5 +1,6 @@
 """One scenario, run to its end: the world for a minute, then quiet, then room for everything, then an orderly stop."""
 
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from simulation.checks import Checks
 from simulation.faults import Faults
 from simulation.final import leftovers, lost
 from simulation.machine import Clock, StuckError, chance
+from simulation.mount import Mount
 from simulation.replica import Replica
 from simulation.scenario import CALM, Scenario, Step
 from simulation.storage import Storage
@@ -53,7 +55,8 @@ class Run:
         self.actors = Actors(api, self.clock, chance(scenario.seed, "actors"))
         self.world = World(self)
         self.replicas = [Replica(self, number) for number in range(scenario.replicas)]
-        self.folder = tempfile.mkdtemp() if scenario.last_good else ""
+        self.folder = tempfile.mkdtemp() if scenario.last_good or scenario.mounted else ""
+        self.mount = self._mount() if scenario.mounted else None
         if scenario.policy:
             self.world.edit_policy(scenario.policy)
         for step in scenario.steps:
@@ -61,9 +64,20 @@ class Run:
         for replica in self.replicas:
             self.clock.at(0.0, replica.start)
 
+    def _mount(self) -> Mount:
+        """Every process reads what is there; it looks as often as it likes."""
+        os.mkdir(f"{self.folder}/mount")  # noqa: PTH102 - a str
+
+        def changed():
+            for replica in self.replicas:
+                if replica.machine is not None:
+                    self.checks.reloads.reads(replica.identity)
+
+        return Mount(f"{self.folder}/mount", self.scenario.mounted, self.clock, changed)
+
     def last_good(self, number: int) -> str:
         """The file in which a scheduler keeps its last good policy; "" for none."""
-        return f"{self.folder}/{number}.yaml" if self.folder else ""
+        return f"{self.folder}/{number}.yaml" if self.scenario.last_good else ""
 
     def replica(self, number: int) -> Replica:
         return self.replicas[number % len(self.replicas)]

@@ -37,6 +37,7 @@ class Scenario:
 
     policy      name of the text that the policy's ConfigMap has at the start; "" for no ConfigMap
     last_good   schedulers keep the last good policy in a file of their own
+    mounted     what the policy is instead of a ConfigMap that is watched: a "volume" or a "file", see `mount`
     """
 
     seed: int
@@ -46,10 +47,15 @@ class Scenario:
     absent: frozenset = frozenset()
     policy: str = "plain"
     last_good: bool = False
+    mounted: str = ""
 
     def __str__(self) -> str:
         head = f"seed {self.seed}, {self.replicas} replica(s)" + (f", without {sorted(self.absent)}" if self.absent else "")
-        head += f", policy {self.policy or 'missing'}" + (", last good ones kept" if self.last_good else "")
+        head += (
+            f", policy {self.policy or 'missing'}"
+            + (f" in a {self.mounted}" if self.mounted else "")
+            + (", last good ones kept" if self.last_good else "")
+        )
         return "\n".join((head, *map(str, self.steps), *(f"         {fault}" for fault in self.faults)))
 
     @property

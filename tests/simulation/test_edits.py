@@ -1,8 +1,11 @@
 """Edits of the policy, scripted on the model."""
 
+import pytest
+
 from controlplane.objects import node, pod
+from simulation.faults import Fault
 from simulation.policies import CONFIGMAPS, HISTORY
-from simulation.test_situations import Stage
+from simulation.test_situations import EVENTS, Stage
 
 
 def waiting_pod(name: str = "p"):
@@ -68,3 +71,42 @@ def test_what_takes_a_restart_is_refused_until_then():
         stage.at(60.0, "create", item=waiting_pod("q"))
         stage.settled(150.0)
         assert stage.node_of("q") == "n2"
+
+
+@pytest.mark.parametrize("mounted", ["file", "volume"])
+def test_a_mounted_policy_that_is_edited_deleted_and_there_again(mounted):
+    with Stage(*zoned_nodes(), replicas=2, mounted=mounted) as stage:
+        stage.at(5.0, "edit_policy", text="zone z1")
+        stage.at(10.0, "edit_policy", text="mistyped")
+        stage.at(12.0, "create", item=waiting_pod())
+        stage.until(20.0)
+        assert stage.node_of("p") == "n1"
+        assert stage.run.leader.keeper.refused is not None
+        stage.at(20.0, "delete_policy")
+        stage.at(30.0, "edit_policy", text="zone z2")
+        stage.at(35.0, "create", item=waiting_pod("q"))
+        stage.settled(100.0)
+        assert stage.node_of("q") == "n2"
+        assert stage.run.leader.keeper.trouble == ""
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.99])
+def test_a_file_that_is_written_in_steps(share):
+    """Neither does half of it come into force, which would be a policy without the rule, nor is it told of."""
+    with Stage(*zoned_nodes(), waiting_pod(), mounted="file") as stage:
+        stage.at(0.0, "edit_policy", text="zone nowhere")
+        stage.until(20.0)
+        stage.at(20.0, "edit_policy", text="lines", share=share, pause=0.2)
+        stage.until(30.0)
+        assert stage.node_of("p") == "n1"
+        assert (stage.run.checks.reloads.edits, stage.run.checks.reloads.refusals) == (1, 0)
+        stage.settled(100.0)
+
+
+def test_a_refusal_is_told_even_if_events_could_not_be_written_for_a_while():
+    fault = Fault("500", "event", 9.0, 25.0, 100)
+    with Stage(*zoned_nodes(), faults=(fault,)) as stage:
+        stage.at(10.0, "edit_policy", text="mistyped")
+        stage.settled(100.0)
+        told = [event for event in stage.storage.objects[EVENTS].values() if event["reason"] == "PolicyRejected"]
+        assert len(told) == 1

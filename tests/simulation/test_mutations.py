@@ -14,7 +14,8 @@ from simulation.scenario import Scenario, Step
 from stowplan import load_policy
 from stowplan.edge.kube import lease, pods, reflector, writer
 from stowplan.edge.kube.calls import Caller
-from stowplan.edge.policies import examine
+from stowplan.edge.policies import examine, files
+from stowplan.edge.policies.clerk import Clerk
 from stowplan.edge.policies.configmap import PolicyConfigMap
 from stowplan.edge.policies.examine import Checked
 from stowplan.edge.policies.keeper import Keeper
@@ -250,7 +251,38 @@ def test_a_follower_that_never_looks_at_a_second_text(found, monkeypatch):
         original(self, events if self._latest is None else [self._latest])
 
     monkeypatch.setattr(PolicyConfigMap, "_saw", saw)
-    assert "after quiet time" in found()
+    assert "after quiet time" in found(mounted="")
+
+
+def test_a_file_that_is_taken_at_the_first_look(found, monkeypatch):
+    monkeypatch.setattr(files, "STILL", 0.0)
+    assert "half a policy" in found(mounted="file")
+
+
+def test_a_follower_of_a_file_that_looks_at_its_size_alone(found, monkeypatch):
+    original = files.signature
+
+    def signature(path):
+        seen = original(path)
+        return None if seen is None else ("", 0, seen[2], 0)
+
+    monkeypatch.setattr(files, "signature", signature)
+    zones = [Step(float(at), "edit_policy", {"text": f"zone z{at % 3}"}) for at in range(5, 60, 11)]
+    assert "after quiet time" in found(steps=zones, mounted="volume")
+
+
+def test_refusals_that_are_told_twice_or_never(found, monkeypatch):
+    original = Clerk.rejected
+
+    def twice(self, refusal, now):
+        original(self, refusal, now)
+        original(self, refusal, now)
+
+    monkeypatch.setattr(Clerk, "rejected", twice)
+    bad = [Step(20.0, "edit_policy", {"text": "mistyped"})]
+    assert "tells 2 times of what it has refused 1 times" in found(steps=bad, mounted="")
+    monkeypatch.setattr(Clerk, "rejected", lambda *_: None)
+    assert "has not told that it refuses the policy" in found(steps=bad, mounted="")
 
 
 def test_a_change_that_takes_a_restart_and_is_let_in(found, monkeypatch):

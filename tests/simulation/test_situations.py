@@ -1,5 +1,7 @@
 """Situations from public bug reports about live schedulers, scripted on the model. Each names the report it comes from."""
 
+import shutil
+
 import pytest
 
 from controlplane.objects import claim, node, pod, storage_class
@@ -18,9 +20,9 @@ EVENTS = BY_PLURAL["events"]
 class Stage:
     """A run whose steps are written down one by one."""
 
-    def __init__(self, *items, faults=(), replicas: int = 1, seed: int = 0):
+    def __init__(self, *items, faults=(), replicas: int = 1, seed: int = 0, mounted: str = ""):
         steps = tuple(Step(0.0, "create", {"item": item}) for item in items)
-        self.run = Run(Scenario(seed, steps, tuple(faults), replicas))
+        self.run = Run(Scenario(seed, steps, tuple(faults), replicas, mounted=mounted))
         self.world, self.clock, self.storage = self.run.world, self.run.clock, self.run.storage
 
     def __enter__(self):
@@ -29,6 +31,7 @@ class Stage:
     def __exit__(self, *_):
         for replica in self.run.replicas:
             replica.kill()
+        shutil.rmtree(self.run.folder, ignore_errors=True)
 
     def at(self, when: float, do: str, **arguments) -> None:
         self.clock.at(when, self.world.do, Step(when, do, arguments))

@@ -101,8 +101,11 @@ class World:
     def delete_claim(self, key) -> None:
         self.client.delete(CLAIMS, tuple(key))
 
-    def edit_policy(self, text: str) -> None:
-        """The ConfigMap says this from now on."""
+    def edit_policy(self, text: str, share: float = 0.0, pause: float = 0.0) -> None:
+        """The ConfigMap says this from now on; a file that is written in steps has a share of it, and after a pause all."""
+        if self.run.mount is not None:
+            self.run.mount.put(TEXTS[text].text, share, pause)
+            return
         item = configmap(TEXTS[text].text)
         if KEY in self.objects[CONFIGMAPS]:
             self.client.patch(CONFIGMAPS, KEY, {"data": item["data"]})
@@ -110,6 +113,9 @@ class World:
             self.create(item)
 
     def delete_policy(self) -> None:
+        if self.run.mount is not None:
+            self.run.mount.put(None)
+            return
         self.client.delete(CONFIGMAPS, KEY)
 
     def mend_policy(self) -> None:

@@ -224,14 +224,22 @@ class View:
         """The value of a row, or its CelError."""
         raise NotImplementedError
 
+    def section(self, first: int, last: int) -> View:
+        """The rows from first up to last."""
+        return Taken(self, np.arange(first, last))
+
 
 @dataclass(slots=True, eq=False)
 class Elements:
-    """The elements of every row in a row: where each row's start, a cell for each name, the rows that cannot be walked."""
+    """The elements of every row in a row: where each row's start, a cell for each name, the rows that cannot be walked.
+
+    `first` is the number of its first row where these are some of more rows.
+    """
 
     offsets: Codes
     cells: tuple[Column | View, ...]
     failures: Failures | None = None
+    first: int = 0
     _owner: Codes | None = None
 
     @property
@@ -275,26 +283,28 @@ class Rows(View):
     def elements(self, names: int) -> Elements | None:
         known = self._elements.get(names)
         if known is None:
-            known = self._elements[names] = self._walk(names)
+            known = self._elements[names] = taken_apart(self.values, names)
         return known
 
-    def _walk(self, names: int) -> Elements:
-        offsets = np.zeros(len(self.values) + 1, np.int64)
-        found: tuple[list[Any], ...] = tuple([] for _ in range(names))
-        problems: list[Any] = []
-        for index, value in enumerate(self.values):
-            try:
-                if isinstance(value, CelError):
-                    raise value
-                for item in elements(value, names):
-                    for part, named in zip(found, item, strict=True):
-                        part.append(named)
-                problems.append(None)
-            except CelError as error:
-                problems.append(error)
-            offsets[index + 1] = len(found[0])
-        failures = _failures(problems) if any(problem is not None for problem in problems) else None
-        return Elements(offsets, tuple(Rows(part) for part in found), failures)
+
+def taken_apart(values: Sequence[Any], names: int) -> Elements:
+    """The elements of lists or maps, for a macro with so many names."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    found: tuple[list[Any], ...] = tuple([] for _ in range(names))
+    problems: list[Any] = []
+    for index, value in enumerate(values):
+        try:
+            if isinstance(value, CelError):
+                raise value
+            for item in elements(value, names):
+                for part, named in zip(found, item, strict=True):
+                    part.append(named)
+            problems.append(None)
+        except CelError as error:
+            problems.append(error)
+        offsets[index + 1] = len(found[0])
+    failures = _failures(problems) if any(problem is not None for problem in problems) else None
+    return Elements(offsets, tuple(Rows(part) for part in found), failures)
 
 
 class Taken(View):

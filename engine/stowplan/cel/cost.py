@@ -7,20 +7,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from stowplan.cel import limits
-from stowplan.cel.tree import Bind, Call, Choice, Const, Fold, ListOf, Logic, MapOf, Message, Node, Select
+from stowplan.cel.tree import Bind, Call, Choice, Const, Fold, ListOf, Logic, MapOf, Message, Node, OptMap, Select
 from stowplan.cel.values import check_parts
 
 PATTERN, PATTERN_CHARACTER, PATTERN_MOST = 500, 20, 100_000
 """Units of compiling a regular expression that is no literal, more for each of its characters, and where memory ends it."""
 _REPEATED = re.compile(r"\{\d{0,9},?(\d{0,9})|\\[pP]", re.ASCII)
-SEARCH = 25
+SEARCH = 40
 """Units of looking for a pattern in a text, besides those for its length."""
 CHARACTERS = 10
 """Characters that cost a unit to walk."""
 NESTED = 16
 """Units of a part of a nested value."""
 _PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
-MAKE: dict[type[Node], int] = {ListOf: 10, MapOf: 30, Message: 40}
+MAKE: dict[type[Node], int] = {ListOf: 10, MapOf: 30, Message: 40, OptMap: 35}
+_DEAR = {
+    **dict.fromkeys(("url", "isURL"), 220),
+    **dict.fromkeys(("quantity", "isQuantity", "ip", "isIP", "isCanonical", "cidr", "isCIDR", "containsIP", "containsCIDR"), 45),
+    **dict.fromkeys(("semver", "isSemver", "duration", "find", "findAll", "format"), 35),
+    **dict.fromkeys(("add", "sub"), 20),
+    "isSorted": 40,
+    "validate": 15,
+    **dict.fromkeys(("string", "replace", "quote", "encode", "decode", "timestamp"), 8),
+}
+"""Units of functions that take longer than others, however short their arguments."""
+_IN_ZONE = 35
+"""Of `getHours(zone)` and the like."""
 _LOOP = {"all": 3, "exists": 4, "exists_one": 4, "filter": 13, "map": 13, "transformList": 13}
 
 
@@ -35,9 +47,16 @@ def steps(node: Node) -> int:
     own = MAKE.get(type(node), 1)
     if isinstance(node, (Logic, Bind)) or (isinstance(node, Select) and node.test):
         own = 0
-    if isinstance(node, Call) and node.function == "_[_]":
-        own = 1
+    if isinstance(node, Call):
+        own += dear(node.function, len(node.args))
     return own + sum(map(steps, node.children()))
+
+
+def dear(function: str, args: int) -> int:
+    """Units of a call besides the usual one: functions that parse texts, or look into the history of a time zone."""
+    if args and function.startswith("get"):
+        return _IN_ZONE
+    return _DEAR.get(function.rpartition(".")[2], 0)
 
 
 def loop_units(fold: Fold) -> int:
@@ -64,12 +83,12 @@ def size_cost(values: Sequence[Any], power: int) -> int:
 
 
 def parts_cost(value: Any) -> int:
-    """A unit for every element of a plain list and ten characters of it, more for every part of what is nested."""
+    """A unit for every element of a plain list and ten characters of it, more for the list and every part of what is nested."""
     if type(value) is list:
         kinds = set(map(type, value))
         if _PLAIN.issuperset(kinds):
             texts = sum(map(len, value)) if kinds == {str} else sum(len(item) for item in value if type(item) is str)
-            return len(value) + texts // CHARACTERS
+            return NESTED + len(value) + texts // CHARACTERS
     return NESTED * check_parts(value, limits.LIST)
 
 
@@ -78,7 +97,7 @@ def made_cost(value: Any) -> int:
     cls = type(value)
     if cls is str or cls is bytes:
         return 1 + len(value) // CHARACTERS
-    return 1 + len(value) if cls in (list, tuple, dict) else 1
+    return NESTED + len(value) if cls in (list, tuple, dict) else 1
 
 
 def pattern_cost(pattern: str) -> int:

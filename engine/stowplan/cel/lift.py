@@ -61,7 +61,7 @@ def derive(cell: Cell, tag: Hashable, function: Scalar) -> Cell:
 
 def each(column: Column, tag: Hashable, function: Scalar) -> Column:
     """The function of every row, run once a distinct value; `tag` names it for the dictionary's memory."""
-    codes, words = _coded(column)
+    codes, words = coded_form(column)
     if not len(words.values):
         return column
     result: Column = words.remember(("each", tag), lambda: encode(outcomes(function, words.values)))
@@ -74,7 +74,8 @@ def _spread(result: Column, codes: Codes, failures: Failures | None) -> Column:
     return taken.failing(failures)
 
 
-def _coded(column: Column) -> tuple[Codes, Dictionary]:
+def coded_form(column: Column) -> tuple[Codes, Dictionary]:
+    """Codes into the distinct values of a column."""
     if column.words is not None:
         return column.data, column.words
     data = np.ascontiguousarray(column.data)
@@ -270,7 +271,7 @@ def _distinct(scalar: Scalar, function: Function | None, cells: Sequence[Cell], 
         words = columns[0].words
         pay(size if words is None else len(words.values))  # also for what is remembered: the same in every evaluation
         return each(columns[0], ("call", function or scalar, constants), _with(scalar, cells))
-    coded = [_coded(column) for column in columns]
+    coded = [coded_form(column) for column in columns]
     if not all(len(words.values) for _, words in coded):
         return Column("coded", np.full(size, -1, np.int64), Dictionary(()), failures)
     key, width = np.zeros(size, np.int64), 1
@@ -305,28 +306,28 @@ def choose(condition: Column, first: Cell, second: Cell) -> Column:
     failures = _chosen_failures(mask, then.failures, otherwise.failures)
     if then.kind == otherwise.kind and then.words is None:
         return Column(then.kind, np.where(mask, then.data, otherwise.data), None, failures).failing(condition.failures)
-    (a, words), (b, others) = _coded(then), _coded(otherwise)
+    (a, words), (b, others) = coded_form(then), coded_form(otherwise)
     if words is others:
         return Column("coded", np.where(mask, a, b), words, failures).failing(condition.failures)
-    codes, merged = _merged(words, others)
+    codes, both = merged(words, others)
     count = len(words.values)
     left = codes[np.maximum(a, 0)] if count else a
     right = codes[np.maximum(b, 0) + count] if len(others.values) else b
-    return Column("coded", np.where(mask, left, right), merged, failures).failing(condition.failures)
+    return Column("coded", np.where(mask, left, right), both, failures).failing(condition.failures)
 
 
-def _merged(first: Dictionary, second: Dictionary) -> tuple[Codes, Dictionary]:
+def merged(first: Dictionary, second: Dictionary) -> tuple[Codes, Dictionary]:
     """Both dictionaries in one, with the codes of the first's words and then of the second's."""
 
     def merge() -> tuple[Dictionary, Codes, Dictionary]:
-        codes, words = _coded(_as_coded([*first.values, *second.values]))
+        codes, words = coded_form(_ascoded_form([*first.values, *second.values]))
         return second, codes, words
 
     _, codes, words = first.remember(("merged", id(second)), merge)
     return codes, words
 
 
-def _as_coded(values: Sequence[Any]) -> Column:
+def _ascoded_form(values: Sequence[Any]) -> Column:
     column = encode(values)
     if column.words is not None:
         return column
@@ -388,4 +389,4 @@ class Chain:
         return Column("bool", self.decided if self.dominant else ~self.decided, None, failures)
 
 
-__all__ = ["Chain", "as_column", "bools", "call", "choose", "derive", "each"]
+__all__ = ["Chain", "as_column", "bools", "call", "choose", "coded_form", "derive", "each", "merged"]

@@ -9,6 +9,8 @@ from stowplan.cel.errors import CelError
 TOGETHER = 1_500_000
 """Units for all rows of one evaluation, about 0.1 s; many rows have PER_ROW each instead."""
 PER_ROW = 300
+BY_ITSELF = 2
+"""How many times a unit of a row that is evaluated by itself counts: such a unit takes longer than one of a column."""
 KEPT_PATTERNS = 256
 """Patterns that are no literals and compiled only once."""
 
@@ -72,18 +74,18 @@ class Total(Meter):
 
     def part(self, limit: int) -> Meter:
         """The meter of one row; `settle` it afterwards."""
-        return Meter(min(limit, max(0, self.left)), self.interrupted)
+        return Meter(min(limit, max(0, self.left // BY_ITSELF)), self.interrupted)
 
     def settle(self, row: Meter, units: int = 0) -> None:
-        """Takes off what a row used, and `units` more; rows share the patterns that they compile."""
+        """Takes off what a row used by itself, and `units` more; rows share the patterns that they compile."""
         known = 0
         for pattern, price in row.patterns.items():
             if pattern in self.patterns:
                 known += price
             elif len(self.patterns) < KEPT_PATTERNS:
                 self.patterns[pattern] = price
-        starved = row.left < 0 and row.limit == self.left
-        self.spend(row.spent + units - (0 if starved else known))
+        starved = row.left < 0 and row.limit == self.left // BY_ITSELF
+        self.spend(BY_ITSELF * (row.spent - (0 if starved else known)) + units)
 
     @property
     def exhausted(self) -> bool:

@@ -16,16 +16,16 @@ import numpy as np
 from stowplan.cel import lift
 from stowplan.cel.access import get_field, get_item, has_field
 from stowplan.cel.calls import grows, priced
-from stowplan.cel.column import Cell, Column, Const, Elements, Failures, Ragged, Rows, Taken, View, encode, failing, first_failure
-from stowplan.cel.cost import steps, work
+from stowplan.cel.column import Array, Cell, Column, Const, Elements, Ragged, Taken, View, encode, failing, first_failure
+from stowplan.cel.cost import dear, steps, work
 from stowplan.cel.errors import CelError, no_overload
 from stowplan.cel.library.optional import look, look_field
 from stowplan.cel.meter import ExhaustedError, Meter, Total, exceeded
 from stowplan.cel.overloads import Function
 from stowplan.cel.plan import MISSING, Plan
-from stowplan.cel.segments import Segments
-from stowplan.cel.tree import Bind, Call, Choice, Fold, Logic, Node, Select
-from stowplan.cel.values import Optional, find_key, kind_of
+from stowplan.cel.segments import Segments, joined, runs, walked
+from stowplan.cel.tree import Bind, Call, Choice, Fold, Logic, Node, OptMap, Select
+from stowplan.cel.values import NONE, Optional, find_key, kind_of
 from stowplan.cel.walk import elements
 
 _HASHABLE = (str, bool, int, float)
@@ -33,7 +33,8 @@ _QUANTIFIERS = {"all": False, "exists": True}
 _IN_COLUMNS = frozenset(("all", "exists", "exists_one", "filter", "map", "transformList"))
 _PAUSE = 100  # rows between two looks at whether to stop
 MOST_ELEMENTS = 50_000_000  # of one macro over all rows
-NODE, ROWS, ROW, VALUE = 100, 10, 20, 10
+TOGETHER = 1 << 20  # of them that are in memory at a time
+NODE, ROWS, ROW, VALUE = 100, 10, 50, 18
 """Units of a node over columns: to begin with, a unit for so many rows; of a row of its own; of a value given to a function."""
 
 
@@ -71,6 +72,7 @@ class Evaluation:
             Choice: self.choice,
             Fold: self.fold,
             Bind: self.bind,
+            OptMap: self.opt_map,
         }
 
     def run(self, root: Node, bindings: Mapping[str, Any], size: int) -> tuple[Column, tuple[str, ...]]:
@@ -119,7 +121,7 @@ class Evaluation:
         step = self.nodes.steps[node]
         slots = [(slot, batch.cells[slot]) for slot in self.nodes.needs[node] if slot in batch.cells]
         frame = list(batch.frame)
-        units = ROW + steps(node)
+        units = own = ROW + steps(node)
         found: list[Any] = []
         for row in range(batch.size):
             meter = frame[0] = self.total.part(self.limit)
@@ -133,7 +135,7 @@ class Evaluation:
             except CelError as error:
                 found.append(error)
             self.total.settle(meter, units)
-            units = ROW + steps(node)
+            units = own
         return encode(found)
 
     # -- access
@@ -184,7 +186,8 @@ class Evaluation:
             key = cells[0].value
             if isinstance(key, str):
                 return lift.derive(cells[1], ("in", key), lambda held: _holds(held, key, function))
-        return lift.call(self.scalar(node, function), function, cells, batch.size, self.pay)
+        units = VALUE + dear(node.function, len(node.args))
+        return lift.call(self.scalar(node, function), function, cells, batch.size, lambda values: self.total.spend(units * values))
 
     @property
     def global_calls(self) -> set[Node]:
@@ -230,35 +233,79 @@ class Evaluation:
         batch.put(slot, self.cell(node.value, batch))
         return self.cell(node.body, batch)
 
+    def opt_map(self, node: OptMap, batch: Batch) -> Cell:
+        """`optMap` and `optFlatMap`: the body over the rows in which the optional has a value."""
+        (slot,) = self.nodes.sets[node]
+        wrap = _flat if node.flat else _some
+        source = self.cell(node.source, batch)
+        if isinstance(source, Const) and isinstance(source.value, Optional) and source.value.present:
+            batch.put(slot, Const(source.value.value))
+            return lift.derive(self.cell(node.body, batch), wrap, wrap)
+        optional = lift.as_column(source, batch.size)
+        present = lift.each(optional, ("present", "optMap"), lambda value: _has_value(value, "optMap"))
+        wanted = lift.bools(present, "optMap").data
+        rows = np.flatnonzero(wanted if present.failures is None else wanted & ~present.failures.mask)
+        if not len(rows):
+            return lift.choose(lift.bools(present, "optMap"), Const(NONE), Const(NONE))
+        inner = self.among(self.nodes.needs[node.body], batch, rows)
+        inner.put(slot, lift.each(optional.take(rows), ("unwrap", "orValue"), _unwrapped))
+        found = lift.each(lift.as_column(self.cell(node.body, inner), inner.size), wrap, wrap)
+        batch.notes.extend(note for note in inner.notes if note not in batch.notes)
+        place = np.zeros(batch.size, np.int64)
+        place[rows] = np.arange(len(rows))
+        return lift.choose(present, found.take(place), Const(NONE))
+
+    def among(self, needed: frozenset[int], batch: Batch, rows: Array) -> Batch:
+        """A batch of some rows, in any order and number, with the needed slots."""
+        inner = Batch(len(rows), list(batch.frame))
+        for slot in needed:
+            cell = batch.cells.get(slot)
+            if isinstance(cell, View):
+                inner.cells[slot] = Taken(cell, rows)
+            elif isinstance(cell, Column):
+                inner.cells[slot] = cell.take(rows)
+        return inner
+
     def fold(self, node: Fold, batch: Batch) -> Cell:
         source = self.cell(node.source, batch)
         if isinstance(source, Const):
             return self.fold_constant(node, source.value, batch)
         if node.kind not in _IN_COLUMNS:
             return self.by_rows(node, batch, f"{node.kind}() gives a list or map")
-        view = source if isinstance(source, View) else Rows(source.rows())
-        walked = view.elements(len(node.names))
-        if walked is None:
+        if not isinstance(source, Ragged):  # each list is fetched by itself
+            self.total.spend(VALUE // 2 * batch.size)
+        names = len(node.names)
+        walk = source.elements(names) if isinstance(source, View) else walked(source, names)
+        if walk is None:
             return self.by_rows(node, batch, "elements are known by row only")
-        if walked.offsets[-1] > MOST_ELEMENTS:
+        count = int(walk.offsets[-1])
+        if count > MOST_ELEMENTS:
             return Const(exceeded())
-        self.total.spend(int(walked.offsets[-1]))
-        too_dear = failing(np.diff(walked.offsets) * work(node) > self.limit, exceeded())
-        inner = self.inside(node, batch, walked)
-        result = self.reduced(node, inner, walked, first_failure(walked.failures, too_dear))
-        batch.notes.extend(note for note in inner.notes if note not in batch.notes)
-        return result
+        self.total.spend(count)
+        too_dear = failing(np.diff(walk.offsets) * work(node) > self.limit, exceeded())
+        walk.failures = first_failure(walk.failures, too_dear)
+        start, found = 0, []
+        for part in runs(walk, TOGETHER):
+            found.append(self.reduced(node, batch, part, (walk.cells[0], start)))
+            start += int(part.offsets[-1])
+        return joined(found)
 
-    def reduced(self, node: Fold, inner: Batch, walked: Elements, failures: Failures | None) -> Cell:
-        """The elements of every row brought together."""
-        segments = Segments(walked)
+    def reduced(self, node: Fold, batch: Batch, part: Elements, origin: tuple[Column | View, int]) -> Column | Ragged:
+        """The elements of every row brought together; they begin at a place of the origin."""
+        inner = self.inside(node, batch, part)
+        found = self.of_elements(node, inner, Segments(part), origin)
+        batch.notes.extend(note for note in inner.notes if note not in batch.notes)
+        return found
+
+    def of_elements(self, node: Fold, inner: Batch, segments: Segments, origin: tuple[Column | View, int]) -> Column | Ragged:
+        """The same, with the batch of the elements."""
+        failures = segments.elements.failures
         if node.kind in ("map", "transformList"):
             where = None if node.where is None else self.test(node.where, inner, "_&&_")
-            body = lift.as_column(self.cell(node.body, inner), inner.size)
-            return segments.mapped(where, body, failures)
+            return segments.mapped(where, lift.as_column(self.cell(node.body, inner), inner.size))
         body = self.test(node.body, inner, "_||_" if node.kind == "exists" else "_&&_")
         if node.kind == "filter":
-            return segments.filtered(body, walked.cells[0], failures)
+            return segments.filtered(body, *origin)
         if node.kind == "exists_one":
             return segments.one(body).failing(failures)
         return segments.any(body, _QUANTIFIERS[node.kind]).failing(failures)
@@ -267,19 +314,16 @@ class Evaluation:
         """The node as bools; `name` is the operator that refuses others."""
         return lift.bools(lift.as_column(self.cell(node, batch), batch.size), name)
 
-    def inside(self, node: Fold, batch: Batch, walked: Elements) -> Batch:
+    def inside(self, node: Fold, batch: Batch, part: Elements) -> Batch:
         """The batch of the elements: what its body needs of the rows is spread over them."""
-        inner = Batch(int(walked.offsets[-1]), list(batch.frame))
         needed = self.nodes.needs[node.body]
         if node.where is not None:
             needed |= self.nodes.needs[node.where]
-        for slot in needed:
-            cell = batch.cells.get(slot)
-            if isinstance(cell, View):
-                inner.cells[slot] = Taken(cell, walked.owner)
-            elif isinstance(cell, Column):
-                inner.cells[slot] = cell.take(walked.owner)
-        for slot, cell in zip(self.nodes.sets[node], walked.cells, strict=True):
+        if needed.isdisjoint(batch.cells):
+            inner = Batch(int(part.offsets[-1]), list(batch.frame))
+        else:
+            inner = self.among(needed, batch, part.owner + part.first if part.first else part.owner)
+        for slot, cell in zip(self.nodes.sets[node], part.cells, strict=True):
             inner.put(slot, cell)
         return inner
 
@@ -317,6 +361,16 @@ def _has_value(value: Any, name: str) -> bool:
     if not isinstance(value, Optional):
         raise no_overload(name, kind_of(value))
     return value.present
+
+
+def _some(value: Any) -> Optional:
+    return Optional(present=True, value=value)
+
+
+def _flat(value: Any) -> Optional:
+    if not isinstance(value, Optional):
+        raise no_overload("optFlatMap", kind_of(value))
+    return value
 
 
 def _unwrapped(value: Any) -> Any:

@@ -11,7 +11,7 @@ from stowplan.policy.audit import audits, rule_errors
 from stowplan.policy.compile import Profile
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Store
-from stowplan.text import some
+from stowplan.text import counted, some
 
 NAMES = 3
 """Nodes that are named for each reason."""
@@ -61,3 +61,15 @@ def tally(page: Page, simulation: Simulation) -> None:
     placed = sum(placement.node is not None for placement in simulation.placements)
     for rule in watching:
         page.line(f"audit: rule {rule} would have refused {counts[rule]} of {placed} placements")
+
+
+def broken(page: Page, simulation: Simulation) -> None:
+    """Rules that had no value, one line each."""
+    many = len(simulation.policy.profiles) > 1
+    tried = len(simulation.tried)
+    for each in simulation.rule_errors:
+        whose = f" of profile {each.profile}" if many else ""
+        said = f"for {each.pod.key}: {each.error}" if each.count == 1 else f"first for {each.pod.key}: {each.error}"
+        page.line(
+            f"rule {each.rule}{whose} had no value on some node for {each.count} of {counted(tried, 'pod')}, {said}", fg="yellow"
+        )

@@ -24,7 +24,8 @@ def command(paths: tuple[str, ...], target: str, write: bool) -> int:
     """Convert KubeSchedulerConfigurations from v1alpha1 on, and `kind: Policy` (predicates and priorities), to v1.
 
     Comments and order stay. What changed, and what has no equivalent, goes to standard error, as does what is wrong with
-    the result. A configuration in a ConfigMap, a List or among other documents is converted where it stands.
+    the result. A configuration in a ConfigMap, a List or among other documents is converted where it stands; a document that
+    cannot be read stays as it is, and the others are converted.
 
     Exit codes: 0 converted, 1 the result is not valid, 2 wrong usage, 3 unreadable input.
 
@@ -49,12 +50,14 @@ def command(paths: tuple[str, ...], target: str, write: bool) -> int:
         if converted.errors:
             click.echo("\n".join(map(render, converted.errors)), err=True)
             code = code or WRONG
-            continue
+            if not converted.rest:
+                continue
+            click.echo(f"{source.name}: what cannot be read stays as it is", err=True)
         _tell(source.name, converted.told)
         code = code or _judge(source.name, converted.text)
         if write and converted.text != source.text:
             write_whole(source.name, converted.text.encode())
-        if not converted.told:
+        if not converted.told and converted.text == source.text:
             click.echo(f"{source.name}: nothing to convert", err=True)
         texts.append(converted.text if converted.text.endswith("\n") else f"{converted.text}\n")
     if not write and texts:

@@ -82,9 +82,10 @@ def status(server: str, form: str) -> int:
       stowplan policy status
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
     from stowplan.cli.server import ServerError, fetch
+    from stowplan.cli.shapes import PolicyStatus
 
-    told = fetch(server, "/policy")
-    if not isinstance(told, dict) or "generation" not in told:
+    told = fetch(server, "/policy", PolicyStatus)
+    if told is None:
         raise ServerError(f"{server} has no /policy: is this a scheduler?")
     code = int(told["generation"] is None or "rejected" in told or "trouble" in told)
     if form != "table":
@@ -108,14 +109,17 @@ def _status(told: dict[str, Any]) -> None:
         reason = f": {told['waits']}" if "waits" in told else " for a good one"
         page.line(f"no policy yet: the scheduler waits{reason}", bold=True, fg="red")
     else:
-        source = told["source"] or "kube-scheduler's defaults"
-        known = named(told["generation"], told["hash"], told.get("version"))
+        source = told.get("source") or "kube-scheduler's defaults"
+        known = named(told["generation"], told["hash"] or "", told.get("version"))
         page.line(f"{known}, from {source}", bold=True, fg="green")
         if "since" in told:
             page.line(f"in force since {moment(told['since'])} ({span(now() - epoch(told['since']))})")
         page.line(f"profiles: {', '.join(told.get('profiles', ()))}")
     for warning in told.get("warnings", ()):
         page.line(warning, fg="yellow")
+    for name, count in told.get("unserved", {}).items():
+        text = f'no profile has schedulerName "{name}" any more; pods that wait for it: {count}'
+        page.line(text, fg="red" if count else "yellow")
     if "rejected" in told:
         refused = told["rejected"]
         page.heading(f"REFUSED {moment(refused['time'])}: {refused['source']}")
@@ -140,15 +144,16 @@ def history(reference: Reference, kubeconfig: str | None, context: str | None, f
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
 
     async def look(history: History) -> Any:
-        return await history.versions(), await history.current()
+        return await history.known(), await history.current()
 
-    versions, current = _asked(reference, kubeconfig, context, look)
+    known, current = _asked(reference, kubeconfig, context, look)
     now_in = current.digest if current is not None else ""
-    items = [each.to_json() | {"current": each.entry.hash == now_in} for each in reversed(versions)]
+    items = [each.to_json() | {"current": each.entry.hash == now_in} for each in reversed(known.versions)]
     if form != "table":
         from stowplan.cli.output import document
 
-        document({"configmap": f"{reference.namespace}/{reference.name}", "items": items}, form)
+        notes = {"notes": list(known.wrong)} if known.wrong else {}
+        document({"configmap": f"{reference.namespace}/{reference.name}", "items": items, **notes}, form)
         return 0
     from stowplan.cli.output import Page
     from stowplan.cli.tables import Table
@@ -162,6 +167,8 @@ def history(reference: Reference, kubeconfig: str | None, context: str | None, f
         page.table(table)
         if not any(each["current"] for each in items):
             page.line(f"what {reference} holds is none of them: it was refused, or is not in force yet", fg="yellow")
+    for note in known.wrong:
+        page.line(f"left out: {note}", fg="yellow")
     page.write()
     return 0
 

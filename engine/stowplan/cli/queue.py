@@ -21,7 +21,7 @@ STATES = (
     "--state", "states", multiple=True, type=click.Choice(STATES), metavar="STATE",
     help=f"Only pods in this state: {', '.join(STATES)}. Repeatable.",
 )  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="The most pods to show.")
+@click.option("--limit", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="The most pods to show.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True,
     help="How to print the answer.",
@@ -36,9 +36,10 @@ def command(server: str, states: tuple[str, ...], limit: int, form: str) -> int:
       stowplan queue --state gated --state "backing off"
     """  # noqa: D301 - click's mark for a paragraph that keeps its lines
     from stowplan.cli.server import ServerError, fetch
+    from stowplan.cli.shapes import Queue
 
     query: dict[str, Any] = {"limit": limit} | ({"state": states} if states else {})
-    found = fetch(server, "/queue", query)
+    found = fetch(server, "/queue", Queue, query)
     if found is None:
         raise ServerError(f"{server} has no /queue: is this a scheduler of another version?")
     if form != "table":
@@ -63,7 +64,7 @@ def show(page: Any, found: dict[str, Any]) -> None:
     if found.get("shadow"):
         page.line("this scheduler is a shadow: it schedules nothing", fg="yellow")
     standby.show(page, found)
-    if found["leads"] and not found["synced"] and not found.get("shadow"):
+    if found.get("leads") and not found["synced"] and not found.get("shadow"):
         page.line("this scheduler does not know the whole cluster yet", fg="yellow")
     counts = ", ".join(f"{count} {state}" for state, count in found["counts"].items())
     page.line(f"{counts or 'no pod'}: waiting" if counts else "no pod waits", bold=True)
@@ -95,7 +96,7 @@ def why(each: dict[str, Any]) -> str:
     message, plugins = each.get("message", ""), ", ".join(each.get("plugins", ()))
     match each["state"]:
         case "being bound":
-            return f"to {each['node']} ({each['stage']})"
+            return f"to {each.get('node', 'a node')} ({each.get('stage', '-')})"
         case "preempting":
             return f"victims on {each.get('node') or 'a node'} are being evicted"
         case "gated":
@@ -110,7 +111,7 @@ def sentence(each: dict[str, Any], now: float) -> str:
     from stowplan.cli.server import moment
 
     attempts, state = each.get("attempts", 0), each["state"]
-    if state == "backing off":
+    if state == "backing off" and "nextTry" in each:
         return f"{each['pod']} is backing off until {moment(each['nextTry'])}, after attempt {attempts}: {why(each)}"
     if state == "not served":
         return f"{each['pod']} waits: {why(each)}"

@@ -28,6 +28,8 @@ def show(page: Page, record: Record) -> None:
     _rejected(page, record)
     for rule, reason in record.get("audit", {}).items():
         page.line(f"audit: rule {rule} would have rejected {record.get('node')}: {reason}", fg="yellow")
+    for rule, error in record.get("ruleErrors", {}).items():
+        page.line(f"rule {rule} had no value on some node: {error}", fg="yellow")
     if victims := record.get("victims"):
         page.line(f"preempts {some(list(victims), 5)}")
     if not record["detailed"] and record["result"] != "skipped":

@@ -52,8 +52,8 @@ def rows(versions: list[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
 def within(times: Mapping[str, Any], share: float) -> str:
     """The bound below which that share of the pods was placed, no longer than the longest."""
     counts = times["le"]
-    wanted = share * counts["+Inf"]
-    limit = next(limit for limit, count in counts.items() if count >= wanted)
+    wanted = share * counts.get("+Inf", 0)
+    limit = next((limit for limit, count in counts.items() if count >= wanted), "+Inf")
     return seconds(min(float(limit), times["max"]))
 
 

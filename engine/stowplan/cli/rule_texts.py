@@ -221,6 +221,12 @@ TEXTS: dict[Code, Text] = {
         "The kube-scheduler that is asked for does not know it, or takes it only with a feature gate.",
         "Remove it or upgrade.",
     ),
+    Code.NAME_REMOVED: Text(
+        "a schedulerName that is served no more",
+        "An edit of the policy of a running scheduler has taken a profile away: pods that ask for its name wait until some"
+        " scheduler serves it.",
+        "Give a profile that name, unless another scheduler serves it.",
+    ),
     Code.RULES: Text("rules", "A rule of a SchedulerPolicy cannot be used.", "See the message."),
     Code.EXPRESSION: Text(
         "an expression that does not fit",

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from stowplan.edge.live import Options
     from stowplan.edge.policies.configmap import Reference
     from stowplan.edge.policies.following import Following
-    from stowplan.policy.compile import Policy
+    from stowplan.policy.compile import Policy, PolicyError
 
 PORT = 10259
+FINDINGS = 20
+"""Errors of a policy that are shown."""
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> timedelta | None:
@@ -27,6 +29,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     found = parse_duration(value)
     if found is None:
         raise click.BadParameter(f'{value} is no duration such as "15s"')
+    if found < timedelta(0):
+        raise click.BadParameter(f"{value} is negative")
     return found
 
 
@@ -115,10 +119,14 @@ def command(policy: str | None, configmap: Reference | None, verbosity: int, log
     /configz, /metrics and an Event on the ConfigMap say why. Leader election and the connection need a restart.
 
     Replicas share a lease, kube-system/kube-scheduler unless the policy or a flag names another: beside a kube-scheduler that
-    runs, give it a name of its own, and the profiles too. Ctrl-C or SIGTERM finishes what is being bound; a second one does not.
+    runs, give it a name of its own, and the profiles too. Ctrl-C, SIGTERM or SIGHUP finishes what is being bound; a second one does
+    not.
 
-    Exits with 0 after a signal, with 1 when the lease is lost, the port is taken or no API server is known. A ConfigMap that is
-    bad or not there is waited for.
+    Files that are to be written are looked at before the start; later no file system holds up a decision, nor the stop for longer
+    than some seconds, and the log says how many records are missing.
+
+    Exits with 0 after a signal, with 1 when the lease is lost or the port is taken, with 3 when the policy or the kubeconfig is
+    bad, no API server is known or a file cannot be written. A ConfigMap that is bad or not there is waited for.
 
     \b
       stowplan run --policy scheduler.yaml --kubeconfig ~/.kube/config --leader-elect=false
@@ -129,12 +137,25 @@ def command(policy: str | None, configmap: Reference | None, verbosity: int, log
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # linear algebra threads are never used here
-    from stowplan.edge.logs import set_up
-
     if policy is not None and configmap is not None:
         raise click.UsageError("--policy and --policy-configmap exclude each other")
     if flags["report"] and not flags["shadow"]:
         raise click.UsageError("--report is for --shadow")
+    from stowplan.edge.stopping import Stoppable, StoppedEarly
+
+    with Stoppable():
+        try:
+            return _run(policy, configmap, verbosity, log_format, flags)
+        except StoppedEarly:
+            click.echo("stopped before anything was begun", err=True)
+            return 0
+
+
+def _run(policy: str | None, configmap: Reference | None, verbosity: int, log_format: str, flags: dict[str, Any]) -> int:
+    """The exit code."""
+    from stowplan.edge.logs import set_up
+
+    _writable(flags)
     given = {name.removeprefix("elect_"): value for name, value in flags.items() if name.startswith("elect_")}
     overrides = {name: value for name, value in given.items() if value is not None}
     compiled = None if configmap is not None else _first(policy, overrides, flags["last_good"])
@@ -146,6 +167,43 @@ def command(policy: str | None, configmap: Reference | None, verbosity: int, log
     file = policy if policy is not None and followable(policy) else ""
     following = Following(file, configmap, flags["last_good"] or "", overrides) if file or configmap is not None else None
     return run(compiled, _options(policy or "", following, flags))
+
+
+class OutputError(click.ClickException):
+    """A file that is to be written cannot be."""
+
+    exit_code = 3
+
+
+class FindingsError(click.ClickException):
+    """A policy with more errors than anybody reads."""
+
+    exit_code = 3
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.message, file=file, err=True)
+
+
+def _writable(flags: dict[str, Any]) -> None:
+    """Look at the files that are going to be written. Raises OutputError and UsageError."""
+    import os
+
+    from stowplan.edge import outputs
+
+    given = {name: flags[name] for name in ("report", "decisions", "last_good") if flags[name]}
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        raise click.UsageError(f"{' and '.join(map(_option, given))} need files of their own")
+    for name, path in given.items():
+        if name == "last_good" and os.path.isfile(path):  # noqa: PTH113 - a str
+            continue  # good for a start, even where it cannot be written
+        try:
+            outputs.check(path, whole=name == "last_good")
+        except OSError as error:
+            raise OutputError(f"{_option(name)} {path} cannot be written: {error.strerror or error}") from None
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _options(source: str, following: Following | None, flags: dict[str, Any]) -> Options:
@@ -170,15 +228,26 @@ def _options(source: str, following: Following | None, flags: dict[str, Any]) ->
 
 def _first(policy: str | None, overrides: dict[str, Any], last_good: str | None) -> Policy | None:
     """The policy to start with; None where it is bad and the last good one is to be taken. Raises PolicyError, UsageError."""
-    from stowplan.edge.load import load_policy
+    from stowplan.edge.policies.starting import first_policy
     from stowplan.policy.compile import PolicyError
 
     try:
-        return _overridden(load_policy(policy), overrides)
-    except PolicyError:
+        return _overridden(first_policy(policy), overrides)
+    except PolicyError as error:
         if last_good is None or policy is None:
-            raise
+            raise _shortened(error) from None
         return None
+
+
+def _shortened(error: PolicyError) -> Exception:
+    """The same with the first findings, errors before all else."""
+    from stowplan.text import render_all
+
+    if len(error.diagnostics) <= FINDINGS:
+        return error
+    found = sorted(error.diagnostics, key=lambda finding: not finding.is_error)
+    more = f"and {len(found) - FINDINGS} more; `stowplan validate` shows them"
+    return FindingsError(f"{render_all(found[:FINDINGS])}\n{more}")
 
 
 def _overridden(policy: Policy, instead: dict[str, Any]) -> Policy:

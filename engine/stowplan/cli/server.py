@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 SERVER = "http://localhost:10259"
-SECONDS = 10.0
-NOT_FOUND, WAITING = 404, 503
-MOST = 500
-"""Characters of an answer that are shown."""
+SECONDS = 30.0
+"""For the whole answer."""
+FINE, NOT_FOUND, WAITING = 200, 404, 503
+LARGEST = 2**28
+"""Bytes of an answer."""
 
 
 class ServerError(click.ClickException):
@@ -31,50 +32,91 @@ def server(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def fetch(server: str, path: str, query: dict[str, Any] | None = None) -> Any:
-    """A page of JSON; None where the scheduler has none (404). Raises ServerError."""
-    import json
-    import urllib.error
+def fetch(server: str, path: str, shape: type[Any], query: dict[str, Any] | None = None) -> Any:
+    """A page of JSON that has this shape; None where the scheduler has none (404). Raises ServerError."""
     import urllib.parse
-    import urllib.request
+
+    from stowplan.cli.shapes import WrongShapeError, checked, parsed, words
 
     address = server.rstrip("/") + urllib.parse.quote(path)
     if query:
         address += "?" + urllib.parse.urlencode(query, doseq=True)
     if not address.startswith(("http://", "https://")):
         raise click.UsageError(f"{server} is no URL such as {SERVER}")
+    status, body = _answer(server, address)
+    if status not in (FINE, NOT_FOUND):
+        said = words(body[: 2**12].decode(errors="replace"))
+        raise ServerError(f"the scheduler at {server} {said}" if status == WAITING else f"{server} answers {status}: {said}")
+    if len(body) > LARGEST:
+        raise ServerError(f"{server} answers with more than {LARGEST} bytes")
+    try:
+        return checked(parsed(body), shape)
+    except WrongShapeError as error:
+        if status == NOT_FOUND:
+            return None
+        raise ServerError(f"{server} is no scheduler, or one of another version: {path} has {error}") from None
+
+
+def _answer(server: str, address: str) -> tuple[int, bytes]:
+    """Status and body, within SECONDS however slowly they come. Raises ServerError."""
+    import threading
+
+    found: list[tuple[int, bytes] | Exception] = []
+
+    def ask() -> None:
+        try:
+            found.append(_asked(address))
+        except Exception as error:  # noqa: BLE001 - raised by whoever waits
+            found.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)  # one that hangs does not keep the process
+    asking.start()
+    asking.join(SECONDS)
+    if not found:
+        raise ServerError(f"{server} does not answer within {SECONDS:g} s")
+    if isinstance(found[0], Exception):
+        raise _unanswered(server, found[0]) from None
+    return found[0]
+
+
+def _asked(address: str) -> tuple[int, bytes]:
+    import urllib.error
+    import urllib.request
+
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this host
     try:
         with direct.open(address, timeout=SECONDS) as answer:
-            return json.load(answer)
+            return FINE, answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:
-        text = error.read().decode(errors="replace")
-        if error.code == NOT_FOUND:
-            return _json(text)
-        said = text.strip()[:MOST]
-        told = f"the scheduler at {server} {said}" if error.code == WAITING else f"{server} answers {error.code}: {said}"
-        raise ServerError(told) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise ServerError(
-            f"no scheduler answers at {server}: {reason}; is `kubectl port-forward` running, or is it another --server?"
-        ) from None
+        with error:
+            return error.code, error.read(LARGEST + 1)
 
 
-def _json(text: str) -> Any:
-    import json
+def _unanswered(server: str, error: Exception) -> Exception:
+    """What to tell of a call that failed; a bug stays one."""
+    from http.client import HTTPException
 
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+    from stowplan.cli.shapes import words
+
+    if isinstance(error, HTTPException):
+        return ServerError(f"{server} does not speak HTTP, or not to its end: {type(error).__name__} {words(str(error))}".rstrip())
+    if not isinstance(error, (OSError, ValueError, OverflowError)):
+        return error
+    reason = words(str(getattr(error, "reason", error)))
+    return ServerError(f"no scheduler answers at {server}: {reason}; is `kubectl port-forward` running, or is it another --server?")
 
 
 def epoch(moment: str | float) -> float:
-    """Epoch seconds of a moment in a page, which files of earlier releases have as a number."""
-    from stowplan.text.moments import epoch_of
+    """Epoch seconds of a moment in a page, which files of earlier releases have as a number. Raises ServerError."""
+    from stowplan.cli.shapes import words
+    from stowplan.text.moments import epoch_of, rfc3339
 
-    return epoch_of(moment)
+    try:
+        found = epoch_of(moment)
+        rfc3339(found)
+    except (ValueError, OverflowError, OSError):
+        raise ServerError(f"{words(str(moment))} is no time: this is no scheduler, or one of another version") from None
+    return found
 
 
 def moment(when: str | float) -> str:

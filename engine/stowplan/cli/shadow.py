@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,26 +57,27 @@ def command(server: str, limit: int, form: str, report: str | None) -> int:
 def from_server(server: str) -> dict[str, Any]:
     """What a running scheduler tells. Raises ServerError."""
     from stowplan.cli.server import ServerError, fetch
+    from stowplan.cli.shapes import ShadowReport
 
-    found = fetch(server, "/shadow")
-    if not isinstance(found, dict) or "outcomes" not in found:
+    found = fetch(server, "/shadow", ShadowReport)
+    if found is None:
         raise ServerError(f"{server} is no shadow: start it with `stowplan run --shadow`")
-    return found
+    answer: dict[str, Any] = found
+    return answer
 
 
 def from_file(path: str) -> dict[str, Any]:
     """A report. Raises ServerError."""
     from stowplan.cli.server import ServerError
+    from stowplan.cli.shapes import ShadowReport, WrongShapeError, checked, parsed
 
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        answer: dict[str, Any] = checked(parsed(Path(path).read_bytes()), ShadowReport)
     except OSError as error:
         raise ServerError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("kind") != "ShadowReport":
-        raise ServerError(f"{path} is no report of `stowplan run --shadow --report FILE`")
-    return found
+    except WrongShapeError as error:
+        raise ServerError(f"{path} is no report of `stowplan run --shadow --report FILE`: {error}") from None
+    return answer
 
 
 def show(page: Page, found: Mapping[str, Any], limit: int) -> None:

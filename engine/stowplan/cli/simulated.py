@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from stowplan.cli.audited import tally
+from stowplan.cli.audited import broken, tally
 from stowplan.cli.output import Page
 from stowplan.cli.tables import Table
 from stowplan.cli.unasked import unasked
@@ -27,6 +27,7 @@ def show(simulation: Simulation, *, wide: bool) -> None:
     page.line(_summary(simulation), bold=True)
     unasked(page, simulation.policy, simulation.tried)
     tally(page, simulation)
+    broken(page, simulation)
     placed = [placement for placement in simulation.placements if placement.node is not None]
     if placed:
         page.heading("PLACEMENTS")

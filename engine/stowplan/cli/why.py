@@ -80,19 +80,22 @@ def from_server(server: str, pod: str) -> dict[str, Any]:
 
 def _decisions(server: str, path: str, query: dict[str, Any] | None = None) -> dict[str, Any]:
     from stowplan.cli.server import ServerError, fetch
+    from stowplan.cli.shapes import DecisionList
 
-    found = fetch(server, path, query)
-    if not isinstance(found, dict) or "items" not in found:
+    found = fetch(server, path, DecisionList, query)
+    if found is None:
         raise ServerError(f"{server} has no /decisions: is this a scheduler of another version?")
-    return found
+    answer: dict[str, Any] = found
+    return answer
 
 
 def named_at_server(server: str, name: str) -> set[str]:
     """Keys of the pods of this name that a scheduler has tried, or that wait there."""
     from stowplan.cli.server import fetch
+    from stowplan.cli.shapes import Queue
 
     tried = _decisions(server, "/decisions", {"name": name, "limit": EVERY})["items"]
-    waiting = (fetch(server, "/queue", {"pod": name, "limit": EVERY}) or {}).get("items", ())
+    waiting = (fetch(server, "/queue", Queue, {"pod": name, "limit": EVERY}) or {}).get("items", ())
     return {each["pod"] for each in (*tried, *waiting)}
 
 
@@ -145,19 +148,28 @@ def _read(path: str, pod: str) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: str, pod: str) -> Iterator[dict[str, Any]]:
-    """The first record, and those that name the pod; a line that is not whole, as the last one may be, is passed over."""
+    """The first record, and those that name the pod; a line that is not whole, as the last one may be, is passed over.
+
+    Raises ServerError where a record is none that can be shown.
+    """
+    from stowplan.cli.server import ServerError
+    from stowplan.cli.shapes import Record, WrongShapeError, checked
+
     begun = False
     with open(path, encoding="utf-8", errors="replace") as stream:  # noqa: PTH123 - a str
-        for line in stream:
+        for number, line in enumerate(stream, 1):
             if begun and pod not in line:  # reading all of it takes ten times as long
                 continue
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(record, dict) and record.get("kind") == "Decision":
                 begun = True
-                yield record
+                try:
+                    yield checked(record, Record)
+                except WrongShapeError as error:
+                    raise ServerError(f"line {number} of {path} is no record that can be read: {error}") from None
 
 
 def _nothing(page: Page, pod: str, since: str | float | None, whose: str) -> None:
@@ -172,8 +184,9 @@ def _state(page: Page, server: str, pod: str) -> None:
     """Where the pod waits, if it does."""
     from stowplan.cli.queue import sentence
     from stowplan.cli.server import fetch, now
+    from stowplan.cli.shapes import Queue
 
-    found = fetch(server, "/queue", {"pod": pod})
+    found = fetch(server, "/queue", Queue, {"pod": pod})
     for each in (found or {}).get("items", ()):
         page.line()
         page.line(sentence(each, now()), bold=True)

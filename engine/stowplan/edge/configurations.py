@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import select
+import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from stowplan.policy.compile import Policy
     from stowplan.profile import Tree
 
 from stowplan.text import Code, Diagnostic, Severity, Source, has_errors
 
 STANDARD_INPUT = "-"
+UNWRITTEN, SILENT = 10.0, 120.0
+"""Seconds to wait until somebody opens a pipe to write, and then for each piece."""
+GLANCE = 0.02
 LARGEST = 8 * 2**20
 """Bytes; kube-scheduler's own configurations are a thousandth of that."""
 GZIP = b"\x1f\x8b"
@@ -96,7 +106,12 @@ def read_policy(path: str) -> Policy:
     if has_errors(first.diagnostics):  # of the text itself: a key that is written twice
         raise PolicyError([*first.diagnostics, *policy.warnings])
     others += [one.unused() for one in more]
-    return replace(policy, warnings=(*first.diagnostics, *others, *_with_ignored(policy)))
+    return replace(policy, warnings=(*first.diagnostics, *others, *told(policy).warnings))
+
+
+def told(policy: Policy) -> Policy:
+    """The policy with warnings also about names that kube-scheduler ignores without a word."""
+    return replace(policy, warnings=tuple(_with_ignored(policy)))
 
 
 def _with_ignored(policy: Policy) -> list[Diagnostic]:
@@ -138,11 +153,59 @@ def _inside(path: str) -> Source | Diagnostic:
 
 def _file(path: str) -> Source | Diagnostic:
     try:
-        with Path(path).open("rb") as stream:
+        with opened(path) as stream:
             return _decoded(path, stream.read(LARGEST + 1))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return _unreadable(path, reason[:1].lower() + reason[1:])
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """A file or pipe to read from. Raises OSError, also for a pipe that nobody writes to, or not for a long time."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - a str
+        with io.BufferedReader(_Pipe(path)) as buffered:
+            yield buffered
+    else:
+        with Path(path).open("rb") as stream:
+            yield stream
+
+
+class _Pipe(io.RawIOBase):
+    """A pipe that is not waited for without end, be it for a writer or for what it writes."""
+
+    def __init__(self, path: str) -> None:
+        self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._written = False
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._handle
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._handle)
+        super().close()
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Raises TimeoutError, which is an OSError."""
+        view = memoryview(buffer)
+        begun = time.monotonic()
+        while (left := begun + (SILENT if self._written else UNWRITTEN) - time.monotonic()) > 0:
+            try:
+                found = os.read(self._handle, len(view))
+            except BlockingIOError:  # somebody has it open, who may take his time
+                self._written = True
+                select.select([self._handle], [], [], left)
+                continue
+            if found or self._written:
+                self._written = True
+                view[: len(found)] = found
+                return len(found)
+            time.sleep(GLANCE)
+        raise TimeoutError(f"this is a pipe, and for {SILENT if self._written else UNWRITTEN:g} s nothing has come out of it")
 
 
 def _decoded(name: str, content: bytes) -> Source | Diagnostic:

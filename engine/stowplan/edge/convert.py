@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from stowplan.profile import Table, Tree
+from stowplan.profile import Table, Tree, plain
 from stowplan.profile.migrate import Change, Data, migrate, to_policy
-from stowplan.profile.unwrap import unwrap
+from stowplan.profile.unwrap import Found, mentioned, unwrap
 from stowplan.profile.versions import KUBERNETES, STOWPLAN
 from stowplan.profile.yaml_tree import Origin
 from stowplan.text import Code, Diagnostic, Path, Severity, Source, Span
@@ -34,38 +34,71 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The new text and what was done; `errors` if the old one cannot be read."""
+    """The new text and what was done; `errors` tell of documents that cannot be read and were left as they are.
+
+    rest   whether something else was converted, or was as wanted already
+    """
 
     text: str
     told: tuple[Told, ...]
     errors: tuple[Diagnostic, ...] = ()
+    rest: bool = True
 
 
 def convert(source: Source, target: str) -> Converted:
-    """The text with every configuration in it converted to a target of `TARGETS`."""
+    """The text with every configuration in it converted to a target of `TARGETS`, as far as its documents can be read."""
+    pieces: list[str] = []
+    told: list[Told] = []
+    errors: list[Diagnostic] = []
+    read = 0
+    for document, marker in _documents(source.text):
+        text = source.text[document.start : document.stop]
+        whole = len(text) + len(marker) == len(source.text)
+        if whole or mentioned(text):
+            converted = _converted(source if whole else source.only(document.start, document.stop), text, target)
+            text = converted.text
+            told += converted.told
+            errors += converted.errors
+            read += not converted.errors
+        pieces += (text, marker)
+    return Converted("".join(pieces), tuple(told), tuple(errors), rest=read > 0)
+
+
+def _documents(text: str) -> Iterator[tuple[range, str]]:
+    """Where each document stands, and the mark that ends it."""
+    position = 0
+    for marker in _MARKER.finditer(text):
+        yield range(position, marker.start()), marker[0]
+        position = marker.end()
+    yield range(position, len(text)), ""
+
+
+def _converted(source: Source, text: str, target: str) -> Converted:
+    """A document, of which `source` knows the places; all of it or nothing."""
     found, _ = unwrap(source)
     errors = [finding for one in found for finding in one.diagnostics if finding.is_error]
     if errors:
-        return Converted(source.text, (), tuple(errors))
+        return Converted(text, (), tuple(errors))
+    if not any(_wanted(one) for one in found):
+        return Converted(text, ())
     told: list[Told] = []
     steps = [_step(one.tree, target, told, source.name) for one in found if isinstance(one.tree, Table)]
     from ruamel.yaml.error import YAMLError
 
     try:
-        return Converted(_rewritten(source, steps), tuple(told))
+        return Converted(_document(text, steps), tuple(told))
     except YAMLError as error:  # it reads YAML 1.2, and so not everything that is read elsewhere
         message = f"cannot be rewritten: {str(error).splitlines()[0]}"
-        return Converted(source.text, (), (Diagnostic(Code.SYNTAX, Severity.ERROR, message, Span(source, 0, 1)),))
+        place = len(source.text) - len(source.text.lstrip())
+        return Converted(text, (), (Diagnostic(Code.SYNTAX, Severity.ERROR, message, Span(source, place, place + 1)),))
 
 
-def _rewritten(source: Source, steps: list[_Step]) -> str:
-    pieces, position = [], 0
-    for marker in [*_MARKER.finditer(source.text), None]:
-        end = marker.start() if marker else len(source.text)
-        pieces.append(_document(source.text[position:end], steps))
-        pieces.append(marker[0] if marker else "")
-        position = marker.end() if marker else end
-    return "".join(pieces)
+def _wanted(one: Found) -> bool:
+    """Is it a configuration? A document that only speaks of one is taken for one where there is no other."""
+    tree = one.tree
+    if not isinstance(tree, Table):
+        return False
+    return bool(one.where) or _is_configuration({name: plain(field) for name, field in tree.fields.items()})
 
 
 def _step(tree: Tree, target: str, told: list[Told], name: str) -> _Step:

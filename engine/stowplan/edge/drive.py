@@ -54,7 +54,7 @@ class Settings:
     reporter: str = DEFAULT_SCHEDULER
     resources: tuple[Resource, ...] = RESOURCES
     grace: float = 10.0
-    width: int = 96
+    width: int = 64
     limit: Limit | None = None
     event_limit: Limit | None = None
     late: bool = False
@@ -81,7 +81,7 @@ class Drive:
 
         urgent = caller(1.0, settings.limit)
         self._extenders = Extenders(settings.web, urgent)
-        self._pump = Pump(machine, self._take, self.may_write, clock, watching)
+        self._pump = Pump(machine, self._take, self.may_decide, clock, watching)
         self._events = caller(EVENTS, settings.event_limit)
         self._recorder = Recorder(self._events, settings.instance, self._spawn)
         help_ = Help(urgent, caller(CALM, settings.limit), Preparations(urgent, settings.patience), self._extenders)
@@ -110,6 +110,10 @@ class Drive:
     def may_write(self) -> bool:
         """May this process act, as of now?"""
         return self.lease is None or self.lease.valid()
+
+    def may_decide(self) -> bool:
+        """The same; and a renewal comes first."""
+        return self.lease is None or (self.lease.valid() and not self.lease.urgent())
 
     def tell(self, event: Event) -> None:
         """Tell the loop, soon: of another policy, for example."""

@@ -20,6 +20,8 @@ from stowplan.edge.place import BrokenTextError, Place, Sink, Text
 from stowplan.edge.yaml_dump import read_yaml
 
 _CHUNK = 2 << 20
+LARGEST = 1 << 30
+"""Bytes that are held at once: hundreds of thousands of pods, and an end to what has none."""
 _LINE_END, _CLOSING = b"\n}"
 _HEAD = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}\[\]]*"items":[ ]?\[(\r?\n[ \t]*)(?=\{\r?\n)')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -46,8 +48,10 @@ def read_dump(stream: BinaryIO, name: str, sink: Sink, progress: Callable[[int],
     no JSON. `progress` is told how many bytes were read. Raises BrokenTextError.
     """
 
-    def more(size: int = -1) -> bytes:
+    def more(size: int = LARGEST + 1) -> bytes:
         data = stream.read(size)
+        if len(data) > LARGEST:
+            raise BrokenTextError(f"{name}: larger than {LARGEST >> 30} GiB: only lists of kubectl -o json may be", None)
         if progress is not None:
             progress(len(data))
         return data

@@ -30,6 +30,7 @@ class Gauges(Collector):
         yield self._rejected()
         yield self._moves()
         yield self._known()
+        yield from self._rules()
 
     def _pending(self) -> Metric:
         family = GaugeMetricFamily("scheduler_pending_pods", "Pods that wait, by queue", labels=("queue",))
@@ -63,6 +64,23 @@ class Gauges(Collector):
             if place in queues:
                 family.add_metric((str(place), why), count)
         return family
+
+    def _rules(self) -> Iterator[Metric]:
+        failed = CounterMetricFamily(
+            "stowplan_rule_errors_total", "Decisions in which a rule had no value for some node", labels=("profile", "rule")
+        )
+        exhausted = CounterMetricFamily(
+            "stowplan_rule_budget_exhausted_total",
+            "Those of them in which it took too much work, by itself or together with all rules",
+            labels=("profile", "rule"),
+        )
+        counts = self._inside.no_values
+        for profile, rule in sorted({key[:2] for key in counts}):
+            dear = counts.get((profile, rule, True), 0)
+            failed.add_metric((profile, rule), dear + counts.get((profile, rule, False), 0))
+            exhausted.add_metric((profile, rule), dear)
+        yield failed
+        yield exhausted
 
     def _known(self) -> Metric:
         family = GaugeMetricFamily("scheduler_cache_size", "Nodes and pods known, and pods assumed on a node", labels=("type",))

@@ -7,7 +7,7 @@ was tried, since when it waits). It changes nothing, and a scheduler without it 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class Inside(Protocol):
 
     @property
     def generation(self) -> int: ...
+
+    @property
+    def no_values(self) -> Mapping[tuple[str, str, bool], int]: ...
 
     @property
     def outcome(self) -> Outcome | None: ...
@@ -152,6 +155,8 @@ class Journal:
             self._wanted(effect, event, now, seconds)
         if isinstance(event, NotBound | PodGone) and event.uid in self._flying:
             self._lost(event, now)
+        if isinstance(event, PodGone):  # extenders may never answer about it
+            self._asked.pop(event.uid, None)
 
     def _wanted(self, effect: Effect, event: Event, now: float, seconds: float) -> None:
         if isinstance(effect, Prepare | Bind):

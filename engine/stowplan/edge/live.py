@@ -11,12 +11,12 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from stowplan import __version__
+from stowplan.edge import outputs
 from stowplan.edge.clock import Clock, real
 from stowplan.edge.counted import Counted
 from stowplan.edge.diary import Diary
@@ -34,9 +34,9 @@ from stowplan.edge.logs import ROOT, level, say
 from stowplan.edge.policies.clerk import Clerk
 from stowplan.edge.policies.examine import Checked, Offer
 from stowplan.edge.policies.following import Following, Relay, await_first
-from stowplan.edge.policies.keeper import Keeper, Live, described
-from stowplan.edge.policies.telling import ComparisonGauges, PolicyGauges, disagreed
-from stowplan.edge.process import PortError, Process, Telling, alongside
+from stowplan.edge.policies.keeper import Keeper, Live, described, headline
+from stowplan.edge.policies.telling import MOST, ComparisonGauges, PolicyGauges, disagreed
+from stowplan.edge.process import PortError, Process, Telling, alongside, loop_factory
 from stowplan.edge.rollouts import RolloutGauges
 from stowplan.edge.serve import Check, Page
 from stowplan.edge.serve.checks import Limits
@@ -53,10 +53,12 @@ from stowplan.loop.rollout import rollout_json
 from stowplan.plugins.arguments import DynamicResourcesArgs
 from stowplan.policy.compile import Policy
 from stowplan.profile import Configuration
-from stowplan.text import Code, Severity, Source, render
+from stowplan.text import Code, Severity, Source
 
 FAILED = 1
-"""The exit code of a scheduler that had to stop: its lease is lost, its port is taken, no API server is known."""
+"""The exit code of a scheduler that had to stop: its lease is lost, its port is taken."""
+UNREADABLE = 3
+"""The exit code where no API server is known, or not who we are there."""
 _log = logging.getLogger(f"{ROOT}.process")
 
 
@@ -110,10 +112,11 @@ def run(policy: Policy | None, options: Options, connect: Connect | None = None)
     _introduce(policy, options)
     traces = tracing()
     try:
-        asyncio.run(_run(policy, options, _connected if connect is None else connect, traces))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_run(policy, options, _connected if connect is None else connect, traces))
     except (StoppedError, PortError, WhereaboutsError) as error:
         say(_log, logging.ERROR, f"stopped: {error}", lease=getattr(error, "lease", None))
-        return FAILED
+        return UNREADABLE if isinstance(error, WhereaboutsError) else FAILED
     finally:
         if traces is not None:
             traces.close()
@@ -171,6 +174,7 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
     clerk = _clerk(parts, drive, Caller(transport, parts.clock, telling.reporter, drive.may_write, asyncio.Semaphore(1)))
     try:
         others = [each.run() for each in (diary, clerk) if each is not None]
+        others.append(_looked_at(keeper, drive))
         await alongside(process.run(server, options.address, options.port), *others)
     except LeaseLostError as error:
         raise StoppedError(str(error), lease_of(configuration)) from error
@@ -178,6 +182,12 @@ async def _schedule(parts: _Parts, relay: Relay, traces: Traces | None) -> None:
         if diary is not None:
             diary.close()
         _report(loop.ledger, options)
+
+
+async def _looked_at(keeper: Keeper, drive: Drive) -> None:
+    """Try the policy of this start on the cluster, once that is known."""
+    await keeper.try_start(lambda: drive.synced)
+    await asyncio.Event().wait()  # what runs alongside ends with the process
 
 
 def _clerk(parts: _Parts, drive: Drive, caller: Caller) -> Clerk | None:
@@ -210,7 +220,7 @@ def _report(ledger: Ledger, options: Options) -> None:
         return
     text = msgspec.json.format(msgspec.json.encode(ledger.shadow.to_json()), indent=2) + b"\n"
     try:
-        Path(options.report).write_bytes(text)
+        outputs.write(options.report, text)
     except OSError as error:
         say(_log, logging.ERROR, "the report cannot be written", file=options.report, message=error.strerror or str(error))
 
@@ -259,9 +269,12 @@ def _introduce(policy: Policy | None, options: Options) -> None:
     if following is not None and following.configmap is not None:
         said["policy"] = str(following.configmap)
     say(_log, level(0), "starting", **said, shadow=options.shadow or None)
-    for finding in () if policy is None else policy.warnings:
-        if finding.severity is Severity.WARNING and finding.code is not Code.EXTENDER:  # extenders are asked here
-            say(_log, logging.WARNING, render(finding).partition("\n")[0])
+    found = () if policy is None else policy.warnings
+    told = [each for each in found if each.severity is Severity.WARNING and each.code is not Code.EXTENDER]  # which are asked here
+    for finding in told[:MOST]:
+        say(_log, logging.WARNING, headline(finding))
+    if len(told) > MOST:
+        say(_log, logging.WARNING, f"and {len(told) - MOST} more warnings; `stowplan validate` shows them")
 
 
 def lease_of(configuration: Configuration) -> str | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from stowplan.edge.configurations import opened, read_policy, sources, told
 from stowplan.edge.dump import read_dump
 from stowplan.edge.foreign import unpacked
 from stowplan.edge.place import BrokenTextError, Object, Place
@@ -100,20 +101,26 @@ def read_cluster(
         return loader.finish()
 
 
-def load_policy(source: Mapping[str, Any] | str | Path | None = None) -> Policy:
-    """The policy of a file, of an already parsed document, or (None) kube-scheduler's defaults. Raises PolicyError."""
-    from stowplan.policy.compile import PolicyError, load
-    from stowplan.text import Source
+def load_policy(source: Mapping[str, Any] | str | Path | None = None, *, strict: bool = True) -> Policy:
+    """The policy of a file, of an already parsed document, or (None) kube-scheduler's defaults. Raises PolicyError.
 
-    if source is None or isinstance(source, Mapping):
-        return load(source)
+    That is exactly where kube-scheduler fails, as for `stowplan run`. Unless `strict`, it is read as all other commands do, which
+    take older versions, configurations inside other documents, and plugins of other projects, left out with a warning.
+    """
+    from stowplan.policy.compile import PolicyError, load
+
+    if source is None:
+        return load(None)
+    if isinstance(source, Mapping):
+        return load(source) if strict else told(load(source, compat=False))
     if not isinstance(source, str | Path):
         raise PolicyError([_error(f"a policy is a path, a dict or None, not {_show(source)}", Code.WRONG_TYPE)])
-    try:
-        text = Path(source).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise PolicyError([_input_error(str(source), error)]) from None
-    return load(Source(str(source), text))
+    if not strict:
+        return read_policy(str(source))
+    (text,) = sources([str(source)])
+    if isinstance(text, Diagnostic):
+        raise PolicyError([text])
+    return load(text)
 
 
 class _Loader:
@@ -137,7 +144,7 @@ class _Loader:
             elif Path(path).is_dir():
                 self._read_folder(path, progress)
             else:
-                with Path(path).open("rb") as stream:
+                with opened(path) as stream:
                     self._read(stream, path, progress)
         except OSError as error:
             self._fail(_input_error(path, error))
@@ -147,7 +154,11 @@ class _Loader:
         if not files:
             self._fail(_error(f"{folder}: no *.json, *.yaml or *.yml file in this folder", Code.UNREADABLE))
         for file in files:
-            self.read_path(str(file), progress)
+            if file.exists() and not file.is_file():  # hardly meant, and reading it may never end
+                text = f"{file}: passed over, for it is no file"
+                self.report.warnings.append(_error(text, Code.UNREADABLE, severity=Severity.WARNING))
+            else:
+                self.read_path(str(file), progress)
 
     def _read(self, stream: BinaryIO, name: str, progress: Callable[[int], None] | None) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,8 +24,11 @@ ROOT = "stowplan"
 DECISIONS, ATTEMPTS = 2, 3
 """Verbosities that tell the decisions that changed something, and all attempts."""
 MOST_VERBOSE = 10
+LONGEST = 4096
+"""Characters of one value."""
 FORMATS = ("text", "json")
 _VALUES = "stowplan_values"
+_LOST = {"msg": "lines of the log are lost"}
 _REMEMBERED = 10_000
 _NOBODY_WAITS = (Failure.GONE, Failure.ELSEWHERE)
 _WORDS = {Result.SCHEDULED: "bound", Result.UNSCHEDULABLE: "unschedulable", Result.ERROR: "not scheduled"}
@@ -45,7 +49,7 @@ def say(logger: logging.Logger, severity: int, text: str, /, **values: object) -
 
 def set_up(form: str, verbosity: int, stream: TextIO | None = None) -> None:
     """Send the lines of this program and the warnings of its libraries to a stream, standard error if none is given."""
-    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler = Lines(sys.stderr if stream is None else stream)
     handler.setFormatter(AsJson() if form == "json" else AsText())
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -54,9 +58,40 @@ def set_up(form: str, verbosity: int, stream: TextIO | None = None) -> None:
     logging.captureWarnings(True)
 
 
+class Lines(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream; those that it does not take, as its reader is gone or the disk full, are lost and counted."""
+
+    lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, and before it how many are missing, once there are some."""
+        if self.lost:
+            missing, self.lost = self.lost, 0
+            extra = {_VALUES: {"lines": missing}}
+            self.emit(logging.makeLogRecord({"name": ROOT, "levelno": logging.WARNING, "levelname": "WARNING"} | extra | _LOST))
+            if self.lost:  # that line in place of this one
+                self.lost += missing
+                return
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Count it, if it is the stream that fails."""
+        if isinstance(sys.exc_info()[1], OSError):
+            self.lost += 1
+        else:
+            super().handleError(record)
+
+
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     values = getattr(record, _VALUES, None) or {}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: _bounded(name, value) for name, value in values.items() if value is not None}
+
+
+def _bounded(name: str, value: object) -> object:
+    """Long lines are broken up by what collects them, and are JSON no more; the end of a traceback is what matters."""
+    if not isinstance(value, str) or len(value) <= LONGEST:
+        return value
+    return f"... {value[-LONGEST:]}" if name == "trace" else f"{value[:LONGEST]} ..."
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -119,6 +154,24 @@ class Allowance:
             return False
         self._left -= 1
         return True
+
+
+class Seldom:
+    """One line in a period, however often it is said; the next one tells how many it stands for."""
+
+    def __init__(self, logger: logging.Logger, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger, self._seconds, self._clock = logger, seconds, clock
+        self._next, self._left_out = -math.inf, 0
+
+    def say(self, severity: int, text: str, /, **values: object) -> None:
+        """As the function of this name, unless that was too short a time ago."""
+        now = self._clock()
+        if now < self._next:
+            self._left_out += 1
+            return
+        self._next = now + self._seconds
+        say(self._logger, severity, text, **values, left_out=self._left_out or None)
+        self._left_out = 0
 
 
 class DecisionLog:

@@ -20,9 +20,6 @@ class Observer:
     def watched(self, kind: str, what: str) -> None:
         """About the watch of one kind: started, bookmark, ended, expired, listed, broken or unserved."""
 
-    def wrote(self, verb: str, resource: str, status: int, seconds: float) -> None:
-        """A write to the API server was answered with this status, 0 where it was not answered."""
-
     def noted(self, outcome: str) -> None:
         """About an Event for users: sent, aggregated, dropped or failed."""
 

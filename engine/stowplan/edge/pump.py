@@ -18,6 +18,8 @@ from stowplan.loop.events import Cycle, Event
 
 SLICE = 0.004
 """Seconds after which others have their turn."""
+LONG, BREATH = 0.1, 0.02
+"""Seconds of a turn after which others get a real pause, and how long that is."""
 CYCLES = 8
 """Decisions after which others have their turn, however quick they were."""
 EVENTS = 256
@@ -75,7 +77,7 @@ class Pump:
         while not self._halted:
             self._news.clear()
             await self.take_in()
-            self._decide()
+            await self._let_others(self._decide())
             now = self._clock.wall()
             if self._inbox:
                 await asyncio.sleep(0)
@@ -107,14 +109,21 @@ class Pump:
         for effect in effects:
             self._take(effect)
 
-    def _decide(self) -> None:
+    def _decide(self) -> float:
+        """Decide as long as it is our turn; returns what that took, in seconds."""
         begun = monotonic()
         for _ in range(CYCLES):
             if not (self._may_act() and self._machine.ready(self._clock.wall())):
-                return
+                break
             self.handle(Cycle())
             if monotonic() - begun > SLICE:
-                return
+                break
+        return monotonic() - begun
+
+    async def _let_others(self, seconds: float) -> None:
+        """After a decision that took so long, let them do all that has become due: one turn begins a renewal, but ends none."""
+        if seconds > LONG:
+            await asyncio.sleep(BREATH)
 
     async def _wait(self, seconds: float | None) -> None:
         """Until there is news, or time has come."""

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stowplan.edge.configurations import sources
 from stowplan.edge.load import load_cluster, load_policy
 from stowplan.edge.notation import NotationError, read_notation
 from stowplan.edge.stowshapes import misshapen, pointless_parts
@@ -130,10 +131,9 @@ def files(paths: tuple[str, ...]) -> Iterator[Path]:
 def run_file(path: Path) -> Report:
     """Run the tests of a file."""
     report = Report(str(path), inputs=[path])
-    try:
-        source = Source(str(path), path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        report.broken.append(Diagnostic(Code.UNREADABLE, Severity.ERROR, f"{path}: {error}"))
+    (source,) = sources([str(path)])
+    if isinstance(source, Diagnostic):
+        report.broken.append(source)
         return report
     tree, found = parse(source)
     if isinstance(tree, Table) and "tests" not in tree.fields and tree.fields.keys() & {"kind", "profiles"}:
@@ -150,7 +150,7 @@ def run_file(path: Path) -> Report:
     named = _policy_of(suite, path.parent)
     report.inputs += [named] if isinstance(named, Path) else []
     try:
-        policy = load_policy(named)
+        policy = load_policy(named, strict=False)
     except PolicyError as error:
         report.broken += [diagnostic for diagnostic in error.diagnostics if diagnostic.is_error]
         return report
@@ -158,7 +158,7 @@ def run_file(path: Path) -> Report:
     for index, test in enumerate(suite.tests):
         pointless = list(pointless_parts(test, policy))
         try:
-            used = load_policy(_with_args(suite, test.args, path.parent)) if test.args is not None and not pointless else policy
+            used = load_policy(_with_args(policy, test.args), strict=False) if test.args is not None and not pointless else policy
         except PolicyError as error:
             pointless += [found for found in error.diagnostics if found.is_error]
         result = Result(_name(test, index), pointless)
@@ -186,8 +186,9 @@ def record(path: Path) -> int:
         span = test.origin.span if test.origin else None
         if span is None or test.expect.origin is not None:
             continue
-        args = _policy_of(suite, path.parent) if test.args is None else _with_args(suite, test.args, path.parent)
-        expected = json.dumps(_outcome(giving(load_policy(args), test.version), _store(suite, test), test), ensure_ascii=False)
+        policy = load_policy(_policy_of(suite, path.parent), strict=False)
+        used = policy if test.args is None else load_policy(_with_args(policy, test.args), strict=False)
+        expected = json.dumps(_outcome(giving(used, test.version), _store(suite, test), test), ensure_ascii=False)
         body = span.text.rstrip()
         if body.startswith("{"):
             at, line = span.start + len(body) - 1, f", expect: {expected}"
@@ -218,14 +219,10 @@ def _policy_of(suite: Suite, folder: Path) -> Mapping[str, Any] | Path | None:
     return folder / suite.policy if suite.policy else None
 
 
-def _with_args(suite: Suite, args: Tree, folder: Path) -> Mapping[str, Any]:
-    """The policy with some args changed in every profile."""
-    source = _policy_of(suite, folder)
-    if isinstance(source, Path):
-        tree = parse(Source(str(source), source.read_text(encoding="utf-8-sig")))[0]
-        source = plain(tree) if tree is not None else {}
-    document: dict[str, Any] = dict(source or DEFAULT)
-    given = plain(args)
+def _with_args(policy: Policy, args: Tree) -> Mapping[str, Any]:
+    """The policy's document with some args changed in every profile."""
+    origin, given = policy.configuration.origin, plain(args)
+    document: dict[str, Any] = dict(DEFAULT if origin is None else plain(origin.tree))
     document["profiles"] = [_changed(profile, given) for profile in document.get("profiles") or [{}]]
     if document.get("rollout"):
         document["rollout"] = {**document["rollout"], "candidate": _changed(document["rollout"]["candidate"], given)}

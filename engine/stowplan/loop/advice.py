@@ -14,7 +14,7 @@ from stowplan.loop.failures import Verdict, failed
 from stowplan.loop.ledger import Ledger, Outcome
 from stowplan.loop.waiting import Waiting
 from stowplan.plugins.plugin import Code
-from stowplan.policy.attempt import attempt, score
+from stowplan.policy.attempt import attempt, post_filtered, score
 from stowplan.policy.decision import Status, fit_error
 from stowplan.policy.extenders import concerns
 from stowplan.policy.nominated import Attempt
@@ -71,6 +71,7 @@ def _take(ledger: Ledger, found: Attempt, advice: Advice) -> None:
         found.feasible = found.feasible[keep]
         if not len(found.feasible):
             found.message, found.best = fit_error(len(store.nodes), found.infeasible.reasons()), found.feasible
+            post_filtered(ledger.policy, store, found)
             return
         score(profile, store, found)
     scoring = found.scoring

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from stowplan.loop.bargain import begun, concluded, heard
 from stowplan.loop.bindings import depart
 from stowplan.loop.effects import Effect, Note, Tone
+from stowplan.loop.events import VictimAdvice
 from stowplan.loop.failures import Verdict, failed
 from stowplan.loop.ledger import Ledger, Outcome
+from stowplan.loop.requeue import ALL
 from stowplan.loop.waiting import Waiting
 from stowplan.policy.choose import Choice
 from stowplan.policy.decision import NO_NODES
@@ -14,15 +17,15 @@ from stowplan.policy.decision import NO_NODES
 def attempt(ledger: Ledger, entry: Waiting, now: float) -> list[Effect]:
     """Try a pod that has left the queue."""
     choice = ledger.chooser.choose(entry.pod)
-    if choice.skipped is not None:
-        return _skipped(ledger, entry, choice.skipped, now)
     return conclude(ledger, entry, choice, now)
 
 
 def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list[Effect]:
     """Carry out what was found: the pod goes to a node or, for now, nowhere."""
+    if choice.skipped is not None:
+        return _skipped(ledger, entry, choice.skipped, now)
     if choice.row is None:
-        return _failed(ledger, entry, choice, now)
+        return begun(ledger, entry, choice) or _failed(ledger, entry, choice, now)
     row, tied = choice.row, 1
     if choice.tied is not None:
         rows = choice.tied.nonzero()[0]
@@ -33,6 +36,26 @@ def conclude(ledger: Ledger, entry: Waiting, choice: Choice, now: float) -> list
     outcome = Outcome(entry.pod, "scheduled", entry.attempts, ledger.generation, node, choice.total, choice.feasible, tied)
     ledger.note(outcome, choice, now)
     return depart(ledger, entry, node, choice.facts_at(row), now)
+
+
+def bargained(ledger: Ledger, answer: VictimAdvice, now: float) -> list[Effect]:
+    """An extender has said what it makes of the victims: another one is asked, or the attempt fails as it would have."""
+    entry = ledger.consulted.get(answer.uid)
+    if entry is None or entry.bargain is None:
+        return []
+    more = heard(ledger, entry.bargain, answer)
+    if more is not None:
+        return [more]
+    bargain, entry.bargain = entry.bargain, None
+    del ledger.consulted[answer.uid]
+    choice = concluded(ledger, bargain)
+    if choice is None:  # what was found does not hold any more
+        ledger.queue.activate(entry, now, "ClusterChanged")
+        return []
+    effects = _failed(ledger, entry, choice, now)
+    if bargain.moved(ledger):  # while the pod was not waiting for it
+        ledger.requeue.note(ALL)
+    return effects
 
 
 def _skipped(ledger: Ledger, entry: Waiting, why: str, now: float) -> list[Effect]:

@@ -17,6 +17,7 @@ from stowplan.loop.simulate import Placement, Simulation, simulate
 from stowplan.objects import Pod
 from stowplan.policy.choose import Chooser
 from stowplan.policy.compile import Policy
+from stowplan.policy.given import given
 from stowplan.state import Store
 from stowplan.text import counted
 
@@ -39,11 +40,18 @@ class Wanted:
     """whether to keep tables of nodes and plugins"""
 
 
-def compare(old: Policy, new: Policy, store: Store, wanted: Wanted, progress: Progress | None = None) -> Comparison:
+PENDING = Wanted()
+
+
+def compare(
+    old: Policy | None, new: Policy | None, cluster: Store, wanted: Wanted = PENDING, progress: Progress | None = None
+) -> Comparison:
     """Place the pending pods under both policies, ties to the first node by name. The cluster is as before when this returns.
 
-    Preemption is reported, not carried out. `progress` is called with (pods done, pods in all).
+    None is kube-scheduler's defaults. Preemption is reported, not carried out. `progress` is called with (pods done, pods in all).
+    TypeError for a policy or cluster that is still to be loaded.
     """
+    (old, store), (new, _) = given(old, cluster), given(new, cluster)
     rerun = None if wanted.running is None else Rerun((old, new), store, wanted.running)
     told = _Told(progress, 4 * len(store.pending) + (0 if rerun is None else len(rerun.pods)))
     before, after = simulate(old, store, told.step), simulate(new, store, told.step)

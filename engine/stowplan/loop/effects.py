@@ -1,7 +1,6 @@
 """What the loop wants done: writes to the API server and questions to extenders, as values. The edge carries them out.
 
-Answers come back as events. `Bind`, `Prepare`, `Evict` and `Consult` are answered exactly once each; `Mark`, `Denominate` and
-`Note` never are.
+Answers come back as events. `Mark`, `Denominate` and `Note` are never answered, all others exactly once each.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from stowplan.objects import OtherFact, Pod
+from stowplan.objects import OtherFact, Pod, ResourceClaim
+from stowplan.policy.offers import Offers
 from stowplan.profile import Extender
 
 
@@ -108,4 +108,24 @@ class Consult:
     prioritize: bool = True
 
 
-Effect = Prepare | Bind | Mark | Denominate | Evict | Note | Consult
+@dataclass(frozen=True, slots=True)
+class ConsultVictims:
+    """Ask an extender which of these pods it would rather have evicted for a pod, or which others. Answer: `VictimAdvice`."""
+
+    pod: Pod
+    extender: Extender
+    offers: Offers
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """Take from a claim what it holds, or delete it if it was made for extended resources, for a pod that cannot reach that.
+
+    Nothing is done where others use it meanwhile. Answer: `Deallocated`.
+    """
+
+    pod: Pod
+    claim: ResourceClaim
+
+
+Effect = Prepare | Bind | Mark | Denominate | Evict | Note | Consult | ConsultVictims | Deallocate

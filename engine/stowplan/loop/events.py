@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from stowplan.objects import Node, OtherFact, Pod
 from stowplan.policy.compile import Policy
+from stowplan.policy.offers import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,25 @@ class Advice:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class VictimAdvice:
+    """What an extender makes of offers to evict pods (`ConsultVictims`); `error`: the call failed."""
+
+    key: str
+    uid: str
+    claims: tuple[Claim, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocated:
+    """A claim is given up as far as it may be (`Deallocate`); a `message` says what failed."""
+
+    key: str
+    uid: str
+    message: str = ""
+
+
 Event = (
     PodChanged
     | PodGone
@@ -163,4 +183,6 @@ Event = (
     | NotBound
     | Evicted
     | Advice
+    | VictimAdvice
+    | Deallocated
 )

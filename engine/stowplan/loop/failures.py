@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stowplan.loop.effects import Denominate, Effect, Evict, Mark, Note, Tone, Why
+from stowplan.loop.effects import Deallocate, Denominate, Effect, Evict, Mark, Note, Tone, Why
 from stowplan.loop.flights import Flight, Stage
 from stowplan.loop.ledger import Ledger
-from stowplan.loop.waiting import Waiting
-from stowplan.objects import Pod
+from stowplan.loop.waiting import Place, Waiting
+from stowplan.objects import Pod, ResourceClaim
 from stowplan.policy.preempt import BY_SCHEDULER, Preemption
 
 
@@ -35,6 +35,9 @@ def failed(ledger: Ledger, entry: Waiting, verdict: Verdict, now: float) -> list
         ledger.queue.fail(entry, now)
     else:
         ledger.park(entry, now, verdict.rejectors)
+    for release in preemption.releases if preemption is not None else ():
+        if isinstance(release.fact, ResourceClaim):
+            effects.append(Deallocate(pod, release.fact))
     why = Why.ERROR if verdict.rejectors is None else Why.UNSCHEDULABLE
     effects.append(Mark(pod, why, message, nominated))
     return effects
@@ -83,6 +86,14 @@ def spare(ledger: Ledger, entry: Waiting) -> None:
         if ledger.store.pod(victim.key) is leaving:
             ledger.store.set_pod(victim)
     entry.victims = ()
+
+
+def kept(ledger: Ledger, key: str, uid: str, now: float) -> None:
+    """A claim could not be given up for a pod: upstream's attempt ends with that error, and the pod is tried again."""
+    entry = ledger.queue.pods.get(key)
+    if entry is not None and entry.pod.uid == uid and entry.place is Place.POOL and not entry.busy:
+        ledger.requeue.leave(key)
+        ledger.queue.fail(entry, now)
 
 
 def _call_back(ledger: Ledger, flight: Flight, preemptor: Pod, now: float) -> list[Effect]:

@@ -69,6 +69,8 @@ class Ledger:
     records: Records = field(default_factory=Records)
     objections: Counter[str] = field(default_factory=Counter)
     """by rule in audit, how many decisions it would have forbidden"""
+    no_values: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    """decisions in which a rule had no value for some node, by profile, rule, and whether a budget was used up"""
     shadow: Shadow | None = None
     """compares with another scheduler, and keeps this one from acting"""
     figures: Figures | None = None
@@ -114,6 +116,9 @@ class Ledger:
             outcome = replace(outcome, version=self.chooser.version(pod))
         self.outcome = outcome
         found = Found() if choice is None else self._found(outcome, choice, now)
+        if choice is not None and choice.no_values:
+            self.no_values.update((outcome.profile, rule, said.exhausted) for rule, said in choice.no_values.items())
+            found = found._replace(errors=tuple((rule, said.why) for rule, said in choice.no_values.items()))
         record = Record(
             pod.key, pod.uid, now, outcome.profile, self.generation, self.digest, outcome.attempt, outcome.result,
             outcome.node, outcome.score, outcome.feasible, outcome.message, *found,

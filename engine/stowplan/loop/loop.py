@@ -18,6 +18,7 @@ from stowplan.loop.events import (
     Advice,
     Bound,
     Cycle,
+    Deallocated,
     Event,
     Evicted,
     FactChanged,
@@ -31,6 +32,7 @@ from stowplan.loop.events import (
     PolicyChanged,
     Prepared,
     Synced,
+    VictimAdvice,
 )
 from stowplan.loop.ledger import Ledger, Outcome
 from stowplan.loop.observe import pod_changed, pod_gone
@@ -116,6 +118,10 @@ def _answered(ledger: Ledger, answer: Event, now: float) -> list[Effect]:
             _evicted(ledger, key, uid, message, now)
         case Advice():
             return advice.advised(ledger, answer, now)
+        case VictimAdvice():
+            return attempts.bargained(ledger, answer, now)
+        case Deallocated(key, uid, message) if message:
+            failures.kept(ledger, key, uid, now)
     return []
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ from stowplan.text.moments import rfc3339_micro
 
 BEST = 5
 """Nodes whose scores are kept."""
+REASONS, LONGEST = 50, 4096
+"""Reasons that are kept, and characters of a message."""
 EXAMPLES = 3
 """Nodes that are named for each reason, in no order."""
 PAUSE = 0.1
@@ -58,6 +60,7 @@ class Found(NamedTuple):
     reasons: tuple[Reason, ...] = ()
     audit: tuple[tuple[str, str], ...] = ()
     detailed: bool = False
+    errors: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class Record:
     audit: tuple[tuple[str, str], ...] = ()
     """rules in audit that would have rejected the node, with the reason"""
     detailed: bool = False
+    errors: tuple[tuple[str, str], ...] = ()
+    """rules that had no value for some node, and the error on one of them"""
 
     @property
     def runner_up(self) -> Candidate | None:
@@ -115,6 +120,7 @@ class Record:
             "runnerUp": self.runner_up and self.runner_up.node,
             "margin": self.margin,
             "audit": dict(self.audit),
+            "ruleErrors": dict(self.errors),
             "rejected": [_reason_json(each) for each in self.reasons],
         }
         kept = {name: value for name, value in members.items() if value not in (None, "", [], {})}
@@ -156,6 +162,8 @@ class Records:
 
     def add(self, record: Record) -> None:
         self.written += 1
+        if len(record.message) > LONGEST:
+            record = replace(record, message=f"{record.message[:LONGEST]} ...")
         self._ring.append(record)
         if self.outbox is not None:
             self.outbox.append(record)
@@ -204,10 +212,16 @@ def _candidate(found: Attempt, store: Store, place: int) -> Candidate:
 
 
 def reasons(refused: Refusals, store: Store) -> tuple[Reason, ...]:
-    """Reasons by number of nodes, the most frequent first; a node with several counts for each."""
+    """Reasons by number of nodes, the most frequent first; a node with several counts for each.
+
+    Where each node has one of its own, as extenders give them, the last one stands for those that are left out.
+    """
     found = []
     for number, status in enumerate(refused.statuses):
         rows = np.flatnonzero(refused.codes == number)
         names = tuple(store.nodes[row].name for row in rows[:EXAMPLES].tolist())
         found += [Reason(text, status.plugin, len(rows), names) for text in status.reasons if len(rows)]
-    return tuple(sorted(found, key=lambda reason: (-reason.nodes, reason.text)))
+    found.sort(key=lambda reason: (-reason.nodes, reason.text))
+    if rest := found[REASONS:]:
+        found[REASONS:] = [Reason(f"{len(rest)} other reasons", "", sum(reason.nodes for reason in rest), ())]
+    return tuple(found)

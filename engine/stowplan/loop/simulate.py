@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from stowplan.policy.given import given
 from stowplan.policy.preempt import Preemption
 from stowplan.state import ALLOCATABLE, PODS, REQUESTED, Cluster, Mask, Numbers, Store, collector_off
 from stowplan.text import counted
+
+if TYPE_CHECKING:
+    from stowplan.plugins.cel_rule.compiled import NoValue
 
 
 class OnPreemption(enum.StrEnum):
@@ -51,6 +54,8 @@ class Placement:
     """pods that had to go for this one, most important first; all of them from the preemption's node"""
     objections: Mapping[str, str] = field(default_factory=dict)
     """rules in audit that would have rejected the node, with the reason"""
+    no_values: Mapping[str, NoValue] = field(default_factory=dict)
+    """rules that had no value for some node, also on nodes that others reject"""
     version: str = ""
     """name of the profile where that is not the scheduler name of the pod"""
 
@@ -58,6 +63,21 @@ class Placement:
     def profile(self) -> str:
         """Name of the profile that tried the pod."""
         return self.version or self.pod.spec.scheduler_name
+
+
+@dataclass(frozen=True, slots=True)
+class RuleErrors:
+    """A rule that had no value for some node in so many decisions, and the first error with its pod."""
+
+    profile: str
+    rule: str
+    count: int
+    error: str
+    pod: Pod
+
+    def to_json(self) -> dict[str, Any]:
+        """Count, and the first error with the key of its pod."""
+        return {"profile": self.profile, "rule": self.rule, "count": self.count, "error": self.error, "pod": self.pod.key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +166,18 @@ class Simulation:
             preemption |= {"victims": VICTIMS_FATE, "evictions": [eviction.to_json() for eviction in self.evictions]}
         answer = {"apiVersion": API_VERSION, "kind": "Simulation", "summary": self.summary, "sequence": sequence}
         answer |= {"preemption": preemption, "requested": self.use.to_json(self.nodes)}
+        answer |= {"ruleErrors": [each.to_json() for each in self.rule_errors]} if self.rule_errors else {}
         return answer | left_out_json(self.policy, self.tried) | {"profiles": profiles_json(self.policy)}
+
+    @property
+    def rule_errors(self) -> list[RuleErrors]:
+        """The rules that had no value for some node and pod, in order of profiles and rules."""
+        found: dict[tuple[str, str], RuleErrors] = {}
+        for placement in self.placements:
+            for rule, said in placement.no_values.items():
+                first = found.setdefault((placement.profile, rule), RuleErrors(placement.profile, rule, 0, said.why, placement.pod))
+                found[placement.profile, rule] = replace(first, count=first.count + 1)
+        return [found[key] for key in sorted(found)]
 
     @property
     def summary(self) -> dict[str, int]:
@@ -179,6 +210,7 @@ class Simulation:
             "preemption": placement.preemption and placement.preemption.to_json(),
             "evicted": [pod.key for pod in placement.evicted],
             "audit": dict(placement.objections),
+            "ruleErrors": {rule: said.why for rule, said in placement.no_values.items()},
         }
         return answer | {name: value for name, value in members.items() if value}
 
@@ -248,7 +280,7 @@ class _Run:
         reported = first.preemption if evicted else choice.preemption
         said = (choice.total, choice.feasible, choice.message)
         version = self.chooser.version(now)
-        return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections, version)
+        return Placement(pod, choice.skipped, node, *said, reported, tied, evicted, objections, choice.no_values, version)
 
     def _denominate(self, pod: Pod, choice: Choice) -> None:
         """A pod that was tried in vain loses its nomination, unless it may not preempt or has just been given it."""

@@ -12,9 +12,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stowplan.objects import Pod
+
+if TYPE_CHECKING:
+    from stowplan.loop.bargain import Bargain
 
 POOL_SECONDS = 300.0
 """After this long among the unschedulable a pod is tried again whatever happened (podMaxInUnschedulablePodsDuration)."""
@@ -72,6 +75,8 @@ class Waiting:
     busy: bool = False
     victims: tuple[tuple[Pod, Pod], ...] = ()
     """pods that are being evicted for it, as they will be shown and as they were before"""
+    bargain: Bargain | None = None
+    """what extenders are being asked about victims"""
     told: str = ""
     """the node that its status nominated when it was seen last; `pod` may have another one, decided since"""
     expiry: float = 0.0

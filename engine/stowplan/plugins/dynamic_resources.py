@@ -31,7 +31,7 @@ from stowplan.objects import (
     only_on,
 )
 from stowplan.plugins.arguments import DynamicResourcesArgs
-from stowplan.plugins.plugin import FILTERS, Code, Plugin, Reason, Refusal, Rejections, more_is_better
+from stowplan.plugins.plugin import FILTERS, Code, Plugin, Reason, Refusal, Rejections, Release, more_is_better
 from stowplan.state import ALLOCATABLE, LABELS, NAME, Cluster, Feasible, Mask, Numbers
 from stowplan.state.devices import (
     DEVICES,
@@ -351,11 +351,12 @@ def reach(picks: tuple[Pick, ...], node: Node) -> NodeSelector | None:
     return NodeSelector((NodeTerm(tuple(expressions), tuple(fields)),)) if expressions or fields else None
 
 
-def releases(ask: Ask | str, cluster: Cluster) -> str | None:
-    """What PostFilter does for a pod that no node takes, in kube-scheduler's words; None if nothing.
+def releases(ask: Ask | str, cluster: Cluster) -> Release | None:
+    """The claim that PostFilter takes its devices from, or deletes, for a pod that no node takes; None if there is none.
 
     `cluster`: the rows that every filter before this one let pass. One of the claims that are out of reach there is given up,
-    else what an earlier attempt left for extended resources. Preemption is tried all the same.
+    the first of them where upstream takes any (`deallocateOrDeletePodClaims`), else what an earlier attempt left for extended
+    resources. Preemption is tried all the same.
     """
     if isinstance(ask, str) or ask.refusal is not None:
         return None
@@ -363,10 +364,14 @@ def releases(ask: Ask | str, cluster: Cluster) -> str | None:
     idle = [claim for claim, free in zip(ask.claims, ask.idle, strict=True) if free]
     for row in cluster.asked.tolist() if idle else ():
         node = cluster.node(row)
-        if judge.look(node).reason is UNAVAILABLE and not all(available(claim, node) for claim in idle):
-            return "deallocation of ResourceClaim completed"
-    left = ask.special is not None and ask.special.name != SPECIAL_CLAIM
-    return "deletion of ResourceClaim completed" if left else None
+        if judge.look(node).reason is not UNAVAILABLE:
+            continue
+        out_of_reach = next((claim for claim in idle if not available(claim, node)), None)
+        if out_of_reach is not None:
+            return Release("deallocation of ResourceClaim completed", out_of_reach)
+    if ask.special is None or ask.special.name == SPECIAL_CLAIM:
+        return None
+    return Release("deletion of ResourceClaim completed", ask.special)
 
 
 PLUGIN = Plugin(

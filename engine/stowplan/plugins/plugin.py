@@ -99,6 +99,14 @@ def fewer_is_better(_: object, raw: Numbers, feasible: Feasible) -> Numbers:
     return MAX_SCORE - more_is_better(_, raw, feasible)
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Something that PostFilter gives up, as it stands, and what kube-scheduler says of that."""
+
+    text: str
+    fact: OtherFact
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plugin:
     """A named unit of policy. Functions that are absent mean that the plugin has nothing to say there.
@@ -143,7 +151,7 @@ class Plugin:
     """steps of a point in which it scores; more than 1 where scores have fractions"""
     personal: bool = False
     """asks depend on more of a pod than its spec, labels, namespace, owner and requests"""
-    releases: Callable[[Any, Cluster], str | None] | None = None
+    releases: Callable[[Any, Cluster], Release | None] | None = None
     gate: Callable[[Pod, Cluster], str | None] | None = None
     order: Callable[[Pod], Any] | None = None
 

@@ -55,7 +55,7 @@ def attempt(policy: Policy, store: Store, pod: Pod, *, gated: bool = True) -> At
         found.infeasible = Refusals(len(store.nodes))
         found.infeasible.put(np.arange(len(store.nodes)), opening.refusal)
         found.message = fit_error(len(store.nodes), (), ", ".join(opening.refusal.reasons))
-        _preempt(policy, store, found)
+        post_filtered(policy, store, found)
     else:
         _choose(profile, policy, store, found, filtering)
     return found
@@ -102,7 +102,7 @@ def _choose(profile: Profile, policy: Policy, store: Store, found: Attempt, filt
             return
     if not len(found.feasible):
         found.message = fit_error(len(store.nodes), found.infeasible.reasons())
-        _preempt(policy, store, found)
+        post_filtered(policy, store, found)
         return
     score(profile, store, found)
 
@@ -117,7 +117,7 @@ def _blame(store: Store, found: Attempt, row: int, refusal: Status) -> None:
     found.infeasible.put(row, refusal)
 
 
-def _preempt(policy: Policy, store: Store, found: Attempt) -> None:
+def post_filtered(policy: Policy, store: Store, found: Attempt) -> None:
     """PostFilter: its message joins that of the attempt."""
     found.preemption = post_filter(policy, store, found)
     if found.preemption is not None and found.preemption.message:

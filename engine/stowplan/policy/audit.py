@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from stowplan.policy.compile import Profile
 from stowplan.policy.evaluate import normalise, points
 from stowplan.policy.nominated import Attempt
 from stowplan.state import Cluster, Feasible, Numbers, Rows, Store
+
+if TYPE_CHECKING:
+    from stowplan.plugins.cel_rule.compiled import NoValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Audit:
 
 def audits(profile: Profile, store: Store, pod: Pod, feasible: Rows) -> list[Audit]:
     """What each rule in audit says of the pod on every node."""
+    profile.begin(len(store.nodes))
     return [_audit(plugin, store, pod, feasible) for plugin in profile.audits]
 
 
@@ -76,15 +80,26 @@ def rule_errors(profile: Profile, store: Store, found: Attempt) -> dict[str, dic
         if plugin.default or ask is None:
             continue
         rows = everything if plugin.scores is None else found.feasible
+        profile.begin(len(everything))  # whoever asks afterwards must not find that the decision has used it all
         failed = errors(plugin, ask, Cluster(store, rows))
         if failed:
             answer[name] = {text: rows[mask] for text, mask in failed.items()}
     return answer
 
 
+def without_value(profile: Profile, asks: Mapping[str, Any]) -> Mapping[str, NoValue]:
+    """Rules that had no value for some node that was looked at; scores also where a node does not take the pod."""
+    if profile.allowance is None:
+        return {}
+    from stowplan.plugins.cel_rule.compiled import no_values  # noqa: PLC0415 - as above
+
+    return no_values(asks)
+
+
 def objections(profile: Profile, store: Store, pod: Pod, row: int) -> Mapping[str, str]:
     """Rules in audit that would have rejected one node, with the reason."""
     found = {}
+    profile.begin(len(store.nodes))
     cluster = Cluster(store, np.array([row], dtype=np.intp))
     for plugin in profile.audits:
         ask = plugin.asks(pod, None, cluster) if plugin.rejects else None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from stowplan.objects import DeviceClass, OtherFact, Pod
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.attempt import admission_to, attempt, on_nominated
-from stowplan.policy.audit import objections
+from stowplan.policy.audit import objections, without_value
 from stowplan.policy.classes import Classes
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import Refusals
@@ -22,6 +22,9 @@ from stowplan.policy.nominated import Attempt
 from stowplan.policy.preempt import Preemption
 from stowplan.policy.reserved import Reservations
 from stowplan.state import Cluster, Mask, Store
+
+if TYPE_CHECKING:
+    from stowplan.plugins.cel_rule.compiled import NoValue
 
 MOST_NUMBERS = 4096
 MOST_KEYS = 65536
@@ -43,6 +46,8 @@ class Choice:
     """plugins that rejected the pod or some node; none where the attempt ended with an error"""
     refused: Refusals | None = None
     """why each node was refused, where no node takes the pod"""
+    no_values: Mapping[str, NoValue] = field(default_factory=dict)
+    """rules that had no value for some node"""
     _tied: Mask | None = None
 
     @property
@@ -77,7 +82,9 @@ class Chooser:
         self._keys: dict[Any, Asks] = {}
         self._numbers: dict[Any, int] = {}
         """classes by profile and asks; a number is hashed faster than all asks"""
-        self._lookups = -1
+        self._rules: dict[Any, Any] = {}
+        self._ruled = any(profile.allowance is not None for profile in policy.profiles.values())
+        self._lookups = self._epoch = -1
         self._reserving = {name: reserving(profile) for name, profile in policy.profiles.items()}
         self._unreservable = {name: unreservable(profile) for name, profile in policy.profiles.items()}
         self._broken = {name for name, profile in policy.profiles.items() if broken(profile)}
@@ -110,6 +117,7 @@ class Chooser:
         if skipped is not None:
             return Choice(skipped=skipped)
         profile = self._policy.profiles[name or ""]
+        profile.begin(len(self._store.nodes))
         if profile.scheduler_name in self._broken or not self._store.nodes:
             return self._fully(pod)
         if pod.nominated_node:
@@ -127,7 +135,8 @@ class Chooser:
         row, total = best
         score = total if profile.scale == 1 else points(total, profile.scale)
         facts = partial(reserve, makers, asks, self._store) if makers else None
-        return Choice(row, score, partial(found.tied, total), found.feasible, find_facts=facts)
+        said = without_value(profile, asks)
+        return Choice(row, score, partial(found.tied, total), found.feasible, find_facts=facts, no_values=said)
 
     def _nominated(self, pod: Pod, name: str | None) -> Choice:
         """The node nominated for the pod if that takes it, whatever other nodes are like."""
@@ -144,23 +153,33 @@ class Chooser:
 
         Claims that are made for one pod are found by its name, so such pods are not alike.
         """
-        if self._lookups != self._store.lookups:
+        if self._lookups != self._store.lookups or (self._ruled and self._epoch != self._store.epoch):
             self._keys.clear()
-            self._lookups = self._store.lookups
+            self._rules.clear()  # with what they know of nodes that may be others now
+            self._lookups, self._epoch = self._store.lookups, self._store.epoch
         shape = self._likeness(pod, name)
         found = self._keys.get(shape)
         if found is None:
             profile, cluster = self._policy.profiles[name or ""], Cluster(self._store)
             asks = ask_all(profile, pod, cluster)
+            if profile.allowance is not None:
+                asks = self._known_rules(profile, asks)
             nothing = cluster.rows(NO_ROWS)
             makers = tuple(p for p in self._reserving[profile.scheduler_name] if not skips(p, asks[p.name], nothing))
-            if len(self._keys) >= MOST_KEYS:
+            if len(self._keys) >= MOST_KEYS or len(self._rules) >= MOST_KEYS:
                 self._keys.clear()
+                self._rules.clear()
             key = (profile.scheduler_name, tuple(asks.values()))
             if len(self._numbers) >= MOST_NUMBERS:
                 self._start_over()
             found = self._keys[shape] = Asks(self._numbers.setdefault(key, len(self._numbers)), asks, makers)
         return found
+
+    def _known_rules(self, profile: Profile, asks: dict[str, Any]) -> dict[str, Any]:
+        """The asks, those of rules being the very ones that layers hold: they know where the rule has no value."""
+        mine = profile.scheduler_name  # rules of other profiles may have the same name
+        rules = {name: ask for name, ask in asks.items() if ask is not None and not profile.plugins[name].default}
+        return asks | {name: self._rules.setdefault((mine, ask), ask) for name, ask in rules.items()}
 
     def likeness(self, pod: Pod) -> Hashable:
         """What pods must have in common so that they always ask the same of every plugin."""
@@ -181,6 +200,7 @@ class Chooser:
         """Forget all asks: those of pods with volumes are used once and hold all volumes that could be theirs."""
         self._keys.clear()
         self._numbers.clear()
+        self._rules.clear()
         self._classes, self._reservations = Classes(self._store), Reservations(self._policy, self._store)
         self._failures = Failures(self._policy, self._store)
 
@@ -191,6 +211,8 @@ class Chooser:
     def concluded(self, found: Attempt) -> Choice:
         """The choice that a full evaluation leads to."""
         choice = from_attempt(found, len(self._store.nodes))
+        if found.opening is not None:
+            choice.no_values = without_value(self._policy.profiles[found.profile], found.opening.asks)
         if choice.row is not None and found.opening is not None:
             choice.find_facts = partial(reserve, self._reserving[found.profile], found.opening.asks, self._store)
         return choice

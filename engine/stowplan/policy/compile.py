@@ -23,6 +23,7 @@ from stowplan.text import Code, Diagnostic, Path, Problem, Severity, Source, has
 if TYPE_CHECKING:
     from stowplan.objects import Pod
     from stowplan.plugins import Plugin  # evaluation code, which checking a file does not need
+    from stowplan.plugins.cel_rule.allowance import Allowance
     from stowplan.policy.rollout import Compiled as Divided
     from stowplan.policy.rollout import Rollout
     from stowplan.policy.rules import Compiled
@@ -60,6 +61,13 @@ class Profile:
     """Steps of a point in totals: 1 unless some rule scores in fractions, so that sums are exact integers in any case."""
     audits: tuple[Plugin, ...] = ()
     """Rules that are evaluated and reported but never act."""
+    allowance: Allowance | None = None
+    """What its rules may use together for one decision; None if it has none."""
+
+    def begin(self, nodes: int) -> None:
+        """A decision begins, among so many nodes."""
+        if self.allowance is not None:
+            self.allowance.renew(nodes)
 
     def factor(self, plugin: Plugin) -> int:
         """What a step of a plugin's score counts in totals, in their steps."""
@@ -238,6 +246,7 @@ def _profile(
         MappingProxyType(effective.placement_weights),
         1 if rules is None else rules.scale(effective),
         () if rules is None else rules.audits,
+        None if rules is None else rules.allowance,
     )
 
 

@@ -53,7 +53,8 @@ class Opening:
 
 
 def ask_all(profile: Profile, pod: Pod, cluster: Cluster) -> dict[str, Any]:
-    """What the pod wants of each plugin that takes part; None where a plugin has nothing to say."""
+    """What the pod wants of each plugin that takes part; None where a plugin has nothing to say. A decision begins with it."""
+    profile.begin(cluster.size)
     return {name: plugin.asks(pod, profile.args[name], cluster) for name, plugin in profile.plugins.items()}
 
 

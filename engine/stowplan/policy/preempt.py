@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.objects import DisruptionBudget, Pod
-from stowplan.plugins.plugin import Code, Plugin
+from stowplan.plugins.plugin import Code, Plugin, Release
 from stowplan.policy.compile import Policy
 from stowplan.policy.decision import fit_error
 from stowplan.policy.nominated import Attempt
@@ -26,6 +26,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 BY_SCHEDULER = "PreemptionByScheduler"
 NEVER = "not eligible due to preemptionPolicy=Never."
+TOO_DEAR = "the rules of the profile take too much work to find victims"
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -50,6 +51,8 @@ class Preemption:
     find_all: Callable[[], dict[str, Candidate]] = field(default=dict, repr=False)
     hopeless: bool = False
     """whether no node is a candidate: the pod then loses the node that it was nominated to"""
+    releases: tuple[Release, ...] = ()
+    """what other PostFilter plugins give up, whatever comes of it"""
 
     @property
     def candidates(self) -> dict[str, Candidate]:
@@ -86,11 +89,14 @@ def post_filter(policy: Policy, store: Store, found: Attempt) -> Preemption | No
         fault = profile.plugins[name].stateless.get("postFilter")
         if fault and name not in found.opening.reached:
             return Preemption(Code.ERROR, fault)
-    outcome = _evict(policy, store, found)
-    if outcome.code is not Code.UNSCHEDULABLE:
+    outcome, names = _evict(policy, store, found), profile.points["postFilter"]
+    if outcome.code is not Code.UNSCHEDULABLE:  # which ends the point
+        names = names[: names.index(NAME)]
+    releases = tuple(each for name in names if (each := _released(profile.plugins[name], store, found)) is not None)
+    if not releases:
         return outcome
-    texts = [text for name in profile.points["postFilter"] if (text := _released(profile.plugins[name], store, found))]
-    return dataclasses.replace(outcome, message=", ".join([*texts, *([outcome.message] if outcome.message else [])]))
+    texts = [each.text for each in releases] if outcome.code is Code.UNSCHEDULABLE else []
+    return dataclasses.replace(outcome, message=", ".join(filter(None, [*texts, outcome.message])), releases=releases)
 
 
 def _evict(policy: Policy, store: Store, found: Attempt) -> Preemption:
@@ -102,7 +108,7 @@ def _evict(policy: Policy, store: Store, found: Attempt) -> Preemption:
     return search(policy, store, found)
 
 
-def _released(plugin: Plugin, store: Store, found: Attempt) -> str | None:
+def _released(plugin: Plugin, store: Store, found: Attempt) -> Release | None:
     """What another PostFilter plugin gives up for the pod."""
     assert found.opening is not None
     ask = found.opening.asks[plugin.name]
@@ -144,6 +150,8 @@ def search(policy: Policy, store: Store, found: Attempt) -> Preemption:
     dry.queue_up((lambda pods: violating(pods, budgets)) if budgets else None)
     refusals = dry.remove_all()
     dry.spare()
+    if dry.starved:  # what rules left open must not cost a pod its place
+        return Preemption(Code.UNSCHEDULABLE, f"preemption: {TOO_DEAR}")
     if dry.gone.any():
         return _picked(store, dry)
     if len(dry.rows):

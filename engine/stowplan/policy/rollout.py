@@ -71,7 +71,7 @@ class Rollout:
         if self.match is None:
             return True
         side = self.match.view(pod, Cluster(store))
-        return self.match.value.evaluate(side.bindings, side.meter) is True
+        return self.match.value.evaluate(side.bindings) is True
 
     def covers(self, labels: Mapping[str, str]) -> bool:
         """Whether the candidate may place pods on a node with these labels."""

@@ -12,6 +12,7 @@ from stowplan.cel.check import Checked
 from stowplan.cel.environment import COST_LIMIT
 from stowplan.cel.kinds import BOOL, TIMESTAMP, is_dyn
 from stowplan.plugins.cel_rule import UNIT, Conduct, filter_rule, score_rule
+from stowplan.plugins.cel_rule.allowance import Allowance
 from stowplan.plugins.cel_rule.compiled import Expressions, Variable
 from stowplan.plugins.cel_rule.functions import FUNCTIONS
 from stowplan.plugins.cel_rule.reading import Reading
@@ -51,6 +52,7 @@ class Compiled:
     modes: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
+    allowance: Allowance | None = None
 
     @property
     def audits(self) -> tuple[Plugin, ...]:
@@ -106,7 +108,8 @@ def compile_rules(profile: Profile, taken: Collection[str]) -> Compiled:
         names.add(rule.name)
     compiler.unused()
     modes = {rule.name: rule.mode for rule in found.rules}
-    return Compiled(tuple(plugins), modes, {rule.name: _weight(rule) for rule in found.rules}, tuple(compiler.diagnostics))
+    weights = {rule.name: _weight(rule) for rule in found.rules}
+    return Compiled(tuple(plugins), modes, weights, tuple(compiler.diagnostics), compiler.allowance)
 
 
 def compile_match(text: str, origin: Origin | None) -> tuple[Expressions | None, tuple[Diagnostic, ...]]:
@@ -153,6 +156,7 @@ class _Compiler:
 
     def __init__(self, profile: Profile, diagnostics: list[Diagnostic]) -> None:
         self.profile, self.diagnostics = profile, diagnostics
+        self.allowance = Allowance()
         self.variables: dict[str, Variable] = {}
         self.types: dict[str, Type] = {}
         self.readings: dict[str, Reading] = {}
@@ -208,7 +212,8 @@ class _Compiler:
             message_text = "the score does not depend on the node, so it decides nothing"
             self.warn(rule.origin, rule.point, Code.IGNORES_NODE, Severity.WARNING, message_text)
         span = rule.origin.under(rule.point).span if rule.origin else None
-        return self.plugin(rule, Expressions(rule.name, value, when, message, self.used(programs), params, reading, span))
+        used = self.used(programs)
+        return self.plugin(rule, Expressions(rule.name, value, when, message, used, params, reading, span, self.allowance))
 
     def plugin(self, rule: Rule, expressions: Expressions) -> Plugin:
         helps = expressions.reading.moves if rule.preemption_helps is None else rule.preemption_helps
@@ -350,6 +355,8 @@ def _placed(diagnostic: Diagnostic, text: str, origin: Origin | None, name: str)
     notes = diagnostic.notes
     if name in ("when", MATCH) and any(f"'{missing}'" in diagnostic.message for missing in NODE_NAMES):
         notes = (f"{name} is decided once for a pod, before any node is looked at",)
+    if name == "expression" and "undeclared reference to 'params'" in diagnostic.message:
+        notes = ("params are those of one rule, variables are there for all of them: use params in the rules themselves",)
     code = _code(diagnostic)
     if origin is None:
         return replace(diagnostic, code=code, path=name, notes=notes)

@@ -70,6 +70,12 @@ class Dry:
         """Pods to be evicted, rows x places in the queue."""
         return self._departed.mask
 
+    @property
+    def starved(self) -> bool:
+        """Whether some rule had no value because it took too much work."""
+        allowance = self._profile.allowance
+        return allowance is not None and allowance.starved_supposing
+
     def remove_all(self) -> Refusals:
         """Keep the rows that the pod fits with all of these pods gone; returns the statuses of the others, by place."""
         opening, places = self._found.opening, np.arange(len(self.rows))

@@ -61,6 +61,11 @@ class _Part:
     number: int
 
 
+def mentioned(text: str) -> bool:
+    """Whether a configuration may stand in a text: one that is among others need not even be YAML if not."""
+    return _MENTIONED.search(text) is not None
+
+
 def unwrap(source: Source) -> tuple[list[Found], list[Diagnostic]]:
     """The configurations in a text, and findings about the rest of it. A text without any is one that is wrong itself."""
     parts = list(_documents(source))
@@ -68,7 +73,7 @@ def unwrap(source: Source) -> tuple[list[Found], list[Diagnostic]]:
     others: list[Diagnostic] = []
     for part in parts:
         text = source.text[part.start : part.end]
-        if len(parts) > 1 and (not _MENTIONED.search(text) or len(found) >= _MOST):
+        if len(parts) > 1 and (not mentioned(text) or len(found) >= _MOST):
             others.append(_other(source, part, text))
             continue
         inside = source.only(part.start, part.end) if len(parts) > 1 else source

@@ -72,6 +72,7 @@ class Code(enum.StrEnum):
     INERT = "STW239"
     WEIGHT_RESET = "STW240"
     NOT_SERVED = "STW241"
+    NAME_REMOVED = "STW242"
     # expressions of rules
     RULES = "STW301"
     EXPRESSION = "STW302"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 
 import pytest
@@ -159,3 +160,69 @@ def test_a_missing_file(stowplan, tmp_path):
     answer = stowplan("run", "--config", tmp_path / "none.yaml")
     assert answer.code == 3
     assert "none.yaml" in answer.err
+
+
+@pytest.fixture
+def reached(stowplan, monkeypatch):
+    """Calls `stowplan run`; gives the answer, and whether the scheduler would have started."""
+    found = []
+    monkeypatch.setattr("stowplan.edge.logs.set_up", lambda *_: None)
+    monkeypatch.setattr(live, "run", lambda *_: found.append(1) or 0)
+
+    def call(*flags):
+        found.clear()
+        return stowplan("run", *flags), bool(found)
+
+    return call
+
+
+OUTPUTS = (("--decisions",), ("--last-good",), ("--shadow", "--report"))
+
+
+@pytest.mark.parametrize("flags", OUTPUTS, ids=lambda flags: flags[-1])
+def test_files_that_cannot_be_written_are_told_at_the_start(reached, tmp_path, flags):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "none" / "file", tmp_path, tmp_path / "file" / "below", "/proc/none"):
+        answer, begun = reached(*flags, str(path))
+        assert (answer.code, begun) == (3, False)
+        (line,) = answer.err.splitlines()
+        assert line.startswith(f"Error: {flags[-1]} {path} cannot be written: ")
+
+
+@pytest.mark.parametrize("flags", OUTPUTS, ids=lambda flags: flags[-1])
+def test_files_that_can_be_written(reached, tmp_path, flags):
+    there = tmp_path / "there"
+    there.write_text("content")
+    assert reached(*flags, str(there))[1]
+    assert reached(*flags, str(tmp_path / "new"))[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert there.read_text() == "content"
+
+
+def test_pipes_are_for_records_and_reports(reached, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert reached("--decisions", str(pipe))[1]
+    assert reached("--shadow", "--report", str(pipe))[1]
+    answer, begun = reached("--last-good", str(pipe))
+    assert (answer.code, begun, "this is no file" in answer.err) == (3, False, True)
+
+
+def test_files_of_their_own(reached, tmp_path):
+    path, same = tmp_path / "file", f"{tmp_path}/./file"
+    answer, begun = reached("--shadow", "--report", str(path), "--decisions", same)
+    assert (answer.code, begun, "--report and --decisions need files of their own" in answer.err) == (2, False, True)
+
+
+def test_a_policy_with_many_errors_is_not_endless(reached, tmp_path):
+    path = tmp_path / "policy.yaml"
+    profiles = "".join(
+        f"- schedulerName: s{number}\n  plugins: {{filter: {{enabled: [{{name: Nope}}]}}}}\n" for number in range(3000)
+    )
+    path.write_text(f"apiVersion: {HEAD['apiVersion']}\nkind: {HEAD['kind']}\nprofiles:\n{profiles}")
+    answer, begun = reached("--policy", str(path))
+    assert (answer.code, begun) == (3, False)
+    lines = answer.err.splitlines()
+    assert len(lines) < 150
+    assert sum("error[" in line for line in lines) == 20
+    assert lines[-1].endswith(" more; `stowplan validate` shows them")

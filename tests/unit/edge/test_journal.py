@@ -4,8 +4,8 @@ import pytest
 
 from stowplan.edge.journal import Result
 from stowplan.edge.load import load_policy
-from stowplan.loop.effects import Bind, Prepare
-from stowplan.loop.events import Bound, Cycle, Failure, NotBound, PolicyChanged, Prepared
+from stowplan.loop.effects import Bind, Consult, Prepare
+from stowplan.loop.events import Bound, Cycle, Failure, NotBound, PodGone, PolicyChanged, Prepared
 from unit.edge.watched import Listening, scene
 
 
@@ -127,3 +127,13 @@ def test_nothing_is_kept_of_what_has_ended(heard):
     watched.run(60)
     assert len(heard.attempts) == 20
     assert watched.loop.journal._flying == {}
+
+
+def test_nothing_is_kept_of_pods_that_extenders_never_answer_about(heard):
+    watched = scene(heard, answers=False).start("node n1 cpu=4\npod a cpu=1")
+    pod = watched.loop.ledger.store.pending["default/a"]
+    journal = watched.loop.journal
+    journal.handled(Cycle(), [Consult(pod, (), ("n1",))], 1000.0, 0.5)
+    assert journal._asked
+    journal.handled(PodGone(pod.key, pod.uid), [], 1001.0, 0.1)
+    assert journal._asked == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -7,7 +8,7 @@ import re
 
 import pytest
 
-from stowplan.edge.logs import ROOT, Allowance, DecisionLog, level, say, set_up
+from stowplan.edge.logs import ROOT, Allowance, AsJson, DecisionLog, Lines, Seldom, level, say, set_up
 from stowplan.loop.effects import Bind
 from stowplan.loop.events import Failure, NotBound
 from unit.edge.watched import scene
@@ -181,3 +182,58 @@ def test_libraries_are_heard_from_warnings_on(lines):
     logging.getLogger("aiohttp").info("not this")
     logging.getLogger("aiohttp").warning("but %s", "this")
     assert [line["msg"] for line in told()] == ["but this"]
+
+
+def test_what_is_said_often_is_told_once_in_a_while(lines):
+    told, now = lines(), [0.0]
+    seldom = Seldom(logging.getLogger(ROOT), 60.0, lambda: now[0])
+    for _ in range(1000):
+        seldom.say(logging.WARNING, "no room", place="here")
+        now[0] += 0.1
+    assert [(line["msg"], line["place"], line.get("left_out")) for line in told()] == [
+        ("no room", "here", None),
+        ("no room", "here", 599),
+    ]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_lines_are_not_endless(lines, form):
+    told = lines(form)
+    say(logging.getLogger(ROOT), logging.WARNING, "long", message="x" * 10**6, trace="y" * 10**6 + "the end", many=["z"] * 3)
+    (line,) = told()
+    text = line if form == "text" else json.dumps(line)
+    assert len(text) < 10_000
+    assert "xxx ..." in text
+    assert "... yyy" in text
+    assert "the end" in text
+
+
+class Failing(io.StringIO):
+    """A stream on a disk that is full, or whose reader is gone."""
+
+    def __init__(self):
+        super().__init__()
+        self.full = True
+
+    def write(self, text):
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_lines_that_nobody_takes_are_counted(capsys):
+    stream = Failing()
+    handler = Lines(stream)
+    handler.setFormatter(AsJson())
+    for number in range(5):
+        handler.emit(logging.makeLogRecord({"msg": f"line {number}", "levelno": logging.INFO}))
+    stream.full = False
+    for number in range(5, 7):
+        handler.emit(logging.makeLogRecord({"msg": f"line {number}", "levelno": logging.INFO}))
+    found = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["msg"], line.get("lines")) for line in found] == [
+        ("lines of the log are lost", 5),
+        ("line 5", None),
+        ("line 6", None),
+    ]
+    assert capsys.readouterr().err == ""

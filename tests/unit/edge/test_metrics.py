@@ -166,3 +166,30 @@ def test_telling_costs_little(metrics):
 
     assert min(spent() for _ in range(20)) < 50e-6
     assert value(metrics, "scheduler_schedule_attempts_total", result="scheduled", profile="default-scheduler") == 2000
+
+
+def ruled(**scores):
+    """A policy with these rules."""
+    rules = [{"name": name, "score": text} for name, text in scores.items()]
+    profile = {"schedulerName": "default-scheduler", "rules": rules}
+    return {"apiVersion": "stowplan.io/v1alpha1", "kind": "SchedulerPolicy", "profiles": [profile]}
+
+
+def test_rules_without_a_value(metrics):
+    dear = "lists.range(9000).map(x, node.name + string(x)).size()"
+    policy = ruled(faulty='int(node.labels["n"])', dear=dear, fine="node.pods.size()")
+    nodes = "\n".join(f"node n{i} cpu=4" for i in range(40))
+    watched = scene(metrics, policy=policy).start(f"node labelled cpu=4 label.n=1\n{nodes}\npod a cpu=1\npod b cpu=1")
+    watched.run()
+    metrics.look_into(watched.loop.ledger)
+
+    def counts(rule):
+        names = ("stowplan_rule_errors_total", "stowplan_rule_budget_exhausted_total")
+        return [value(metrics, name, profile="default-scheduler", rule=rule) for name in names]
+
+    assert counts("faulty") == [2, 0]
+    assert counts("dear") == [2, 2]
+    assert counts("fine") == [None, None]
+    record = watched.loop.ledger.records.of("default/a")[-1].to_json()
+    assert record["ruleErrors"]["faulty"] == "no such key: n"
+    assert record["ruleErrors"].keys() == {"faulty", "dear"}

@@ -1,7 +1,12 @@
 """Decision records and the shadow of another scheduler."""
 
+import numpy as np
+
 from stowplan.edge.load import load_policy
 from stowplan.loop.loop import Loop
+from stowplan.loop.records import LONGEST, REASONS, Record, Records, reasons
+from stowplan.plugins.plugin import Code
+from stowplan.policy.decision import Refusals, Status
 from unit.loop.driving import Scene
 
 NODES = "node a cpu=4 mem=8Gi\nnode b cpu=8 mem=8Gi\n"
@@ -88,3 +93,26 @@ def test_a_shadow_explains_what_it_would_have_done_otherwise():
     assert "NodeResourcesFit +" in lower.explanation
     assert rejected.explanation == "c is rejected by NodeResourcesFit: Insufficient cpu"
     assert shadow.to_json()["agreement"] == 0.333333
+
+
+def test_as_many_reasons_as_nodes_are_not_all_kept():
+    """Extenders give each node a reason of its own."""
+    scene = Scene().start("".join(f"node n{number} cpu=1\n" for number in range(200)))
+    refused = Refusals(200)
+    refused.put(np.arange(20), Status(Code.UNSCHEDULABLE, ("common",), "Extender"))
+    for row in range(20, 200):
+        refused.put(row, Status(Code.UNSCHEDULABLE, (f"node {row} is odd",), "Extender"))
+    found = reasons(refused, scene.loop.ledger.store)
+    assert len(found) == REASONS + 1
+    assert (found[0].text, found[0].nodes) == ("common", 20)
+    assert (found[-1].text, found[-1].nodes) == ("131 other reasons", 131)
+    assert sum(each.nodes for each in found) == 200
+
+
+def test_long_messages_are_not_kept_whole():
+    found = Records()
+    record = Record("a/b", "u", 1000.0, "p", 0, "", 1, "unschedulable", message="x" * 10**6)
+    found.add(record)
+    (kept,) = found
+    assert len(kept.message) == LONGEST + 4
+    assert kept.message.endswith("x ...")

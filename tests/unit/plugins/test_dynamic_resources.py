@@ -11,6 +11,7 @@ from stowplan.loop.simulate import simulate
 from stowplan.objects import DeviceClass, DeviceID, ResourceClaim, Wanted, extended_classes, read
 from stowplan.plugins import dynamic_resources
 from stowplan.plugins.dynamic_resources import NOTHING, PLUGIN, SHORT, Judge
+from stowplan.plugins.plugin import Release
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import load
 from stowplan.state import Cluster, Store
@@ -272,8 +273,9 @@ def test_what_no_node_reaches_is_given_up_unless_others_use_it():
     for reserved, released in (((), True), (("uid-p",), True), (("uid-other",), False)):
         store = cluster_of(node("b"), device_class(), status("k", "x", conditions=["failed"], reserved=reserved), pod("p", "k"))
         ask = PLUGIN.asks(store.pending["default/p"], ARGS, Cluster(store))
-        text = dynamic_resources.releases(ask, Cluster(store))
-        assert text == ("deallocation of ResourceClaim completed" if released else None)
+        found = dynamic_resources.releases(ask, Cluster(store))
+        expected = Release("deallocation of ResourceClaim completed", store.facts[ResourceClaim]["default/k"])
+        assert found == (expected if released else None)
 
 
 def test_of_two_classes_for_one_resource_the_later_one_serves_it():

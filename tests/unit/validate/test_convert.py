@@ -238,3 +238,45 @@ def test_mappings_of_one_entry_keep_their_braces():
     text = f"{HEAD}profiles:\n- plugins:\n    score: {score}\n"
     made = converted(text).text
     assert "disabled: [{name: ImageLocality}], enabled: [{'name': X}, {name: Y, weight: 2}]" in made
+
+
+OLD = """\
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration  # {}
+"""
+NEW = OLD.replace("v1beta3", "v1")
+DEPLOYMENT = "kind: Deployment\nspec: {{ .Values.spec }}: [\nimagePullPolicy: Always  # NetworkPolicy\n"
+
+
+@pytest.mark.parametrize("broken", ["kind: KubeSchedulerConfiguration\nprofiles: [\n", "{KubeSchedulerConfiguration\n"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_documents_that_cannot_be_read_stay_and_the_others_are_converted(broken, place):
+    old, new = [OLD.format(1), OLD.format(2)], [NEW.format(1), NEW.format(2)]
+    for texts in (old, new):
+        texts.insert(place, broken)
+    found = convert(Source("all.yaml", "---\n".join(old)), "v1")
+    assert found.text == "---\n".join(new)
+    assert found.rest
+    (error,) = found.errors
+    first = sum(text.count("\n") + 1 for text in old[:place]) + 1
+    assert first <= error.span.line <= first + 2
+
+
+def test_documents_of_another_kind_are_not_looked_at():
+    found = convert(Source("all.yaml", f"{DEPLOYMENT}---\n{OLD}---\n{DEPLOYMENT}"), "v1")
+    assert (found.text, found.errors) == (f"{DEPLOYMENT}---\n{NEW}---\n{DEPLOYMENT}", ())
+
+
+def test_a_document_with_nothing_that_can_be_read():
+    found = convert(Source("a.yaml", "profiles: [\n"), "v1")
+    assert (found.text, found.rest, len(found.errors)) == ("profiles: [\n", False, 1)
+
+
+def test_the_command_says_what_it_leaves(tmp_path, capsys):
+    path = tmp_path / "all.yaml"
+    path.write_text(f"{OLD}---\nkind: KubeSchedulerConfiguration\nprofiles: [\n")
+    assert run(["convert", "--write", str(path)]) == 1
+    assert path.read_text() == f"{NEW}---\nkind: KubeSchedulerConfiguration\nprofiles: [\n"
+    told = capsys.readouterr().err
+    assert "all.yaml:5:12: error[STW103]" in told
+    assert "all.yaml: what cannot be read stays as it is" in told

@@ -37,7 +37,7 @@ def value_of(optional: Optional) -> Any:
 
 
 def look(container: Any, key: Any) -> Optional:
-    """`container[?key]`: of a list or map, or of an optional one."""
+    """`container[?key]`: of a list or map, or of an optional one; as in cel-go none for what has no keys at all."""
     if isinstance(container, Optional):
         return look(container.value, key) if container.present else NONE
     if isinstance(container, (list, tuple)):
@@ -46,6 +46,8 @@ def look(container: Any, key: Any) -> Optional:
     if isinstance(container, Mapping):
         found = lookup_key(container, key)
         return NONE if found is None else of(container[found])
+    if isinstance(key, (str, bool, int, float)):
+        return NONE
     raise no_overload("_[?_]", kind_of(container), kind_of(key))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from stowplan.edge.clock import Clock, monotonic
+from stowplan.edge.clock import Clock
 from stowplan.edge.kube.reflector import message_of
 from stowplan.edge.kube.transport import Answer, Request, Transport, TransportError, UnsentError
 from stowplan.edge.observer import Observer
@@ -69,20 +69,14 @@ class Caller:
         async with self.room:
             if self.limit is not None:
                 await self.limit.pass_()
-            begun, status = monotonic(), 0
-            reads = request.method == "GET"
-            if not reads and not self.may_write():
+            if request.method != "GET" and not self.may_write():
                 return Outcome(None, False, NO_LEAVE)
             try:
                 answer = await self.transport.request(request)
-                status = answer.status
             except UnsentError as error:
                 return Outcome(None, False, str(error) or "the API server cannot be reached")
             except TransportError as error:
                 return Outcome(None, True, str(error) or "the API server did not answer")
-            finally:
-                if not reads:
-                    self.observer.wrote(_verb(request.method), _resource(request.path), status, monotonic() - begun)
         uncertain = answer.status >= 500
         return Outcome(answer, uncertain, "" if answer.ok else message_of(answer) or f"status {answer.status}")
 
@@ -107,16 +101,3 @@ class Caller:
 def _passing(outcome: Outcome) -> bool:
     """Is it a failure that may pass?"""
     return outcome.answer is None or outcome.status == TOO_MANY or outcome.status >= 500
-
-
-def _verb(method: str) -> str:
-    return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())
-
-
-def _resource(path: str) -> str:
-    """`pods`, `pods/binding`: never a name, of which there are too many to count by."""
-    parts = path.strip("/").split("/")
-    parts = parts[3:] if parts[0] == "apis" else parts[2:]
-    if parts[:1] == ["namespaces"] and len(parts) > 2:
-        parts = parts[2:]
-    return "/".join((parts[0], *parts[2:3])) if parts else ""

@@ -74,6 +74,27 @@ class Claims:
         """The pod uses its claims."""
         self._reserved.pop(pod.uid, None)
 
+    async def deallocate(self, pod: Pod, claim: ResourceClaim) -> str:
+        """Give up what a claim holds that no other pod uses; what went wrong (upstream: `deallocateOrDeletePodClaims`)."""
+        path = _path(claim.namespace, claim.name)
+
+        def release(held: Object) -> Object | None:
+            status = held.get("status") or {}
+            another = held["metadata"].get("uid") != claim.uid or held["metadata"].get("deletionTimestamp")
+            used = any(user.get("uid") != pod.uid for user in status.get("reservedFor") or ())
+            if another or used or not status.get("allocation"):
+                return None
+            return {"status": {"allocation": None, "reservedFor": None, "devices": None}}
+
+        try:
+            held = await settle.settle(self._caller, path, release, "/status")
+            idle = held["metadata"].get("uid") == claim.uid and not (held.get("status") or {}).get("reservedFor")
+            if claim.extended and idle:
+                await self._delete(_Reserved(path, claim.uid, special=True))
+        except PrepareError as error:
+            return str(error)
+        return ""
+
     async def _give(self, pod: Pod, claim: ResourceClaim, path: str, uid: str) -> None:
         """The finalizer in a write of its own, then allocation and reservation together."""
         if claim.pending and claim.allocation is not None:

@@ -13,11 +13,13 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from stowplan.edge.kube.calls import NO_LEAVE, Caller
+from stowplan.edge.kube.calls import NO_LEAVE, NOT_FOUND, Caller
+from stowplan.edge.kube.pods import look, seen
 from stowplan.edge.kube.transport import Answer, TransportError
-from stowplan.loop.effects import Consult
-from stowplan.loop.events import Advice, Event, NodeChanged, NodeGone
+from stowplan.loop.effects import Consult, ConsultVictims
+from stowplan.loop.events import Advice, Event, NodeChanged, NodeGone, VictimAdvice
 from stowplan.objects import Pod
+from stowplan.policy.offers import Claim, Offer, Offers
 from stowplan.profile import Extender
 
 SCALE = 10
@@ -65,6 +67,21 @@ class _Priority(msgspec.Struct):
 
 class _Bound(msgspec.Struct):
     error: str = ""
+
+
+class _Victim(msgspec.Struct):
+    uid: str = ""
+
+
+class _Victims(msgspec.Struct):
+    pods: list[dict[str, Any]] | None = None
+    numpdbviolations: int = 0
+
+
+class _Preempted(msgspec.Struct):
+    """`ExtenderPreemptionResult`, which has identifiers of pods whatever was sent."""
+
+    nodenametometavictims: dict[str, dict[str, Any] | None] | None = None
 
 
 T = TypeVar("T")
@@ -130,6 +147,44 @@ class Extenders:
         except ExtenderError as error:
             return str(error)
 
+    async def victims(self, effect: ConsultVictims) -> VictimAdvice:
+        """Ask about the pods that would be evicted (upstream: `ProcessPreemption`)."""
+        pod, extender = effect.pod, effect.extender
+        try:
+            arguments = await self._preemption(extender, pod, effect.offers)
+            found = await self._ask(extender, extender.preempt_verb, arguments, _Preempted)
+            claims = _claims(extender, found)
+        except ExtenderError as error:
+            if extender.ignorable:
+                self._caller.observer.failed("extender", f"{error}; ignored")
+            return VictimAdvice(pod.key, pod.uid, error=str(error))
+        return VictimAdvice(pod.key, pod.uid, claims)
+
+    async def _preemption(self, extender: Extender, pod: Pod, offers: Offers) -> dict[str, Any]:
+        """`ExtenderPreemptionArgs`."""
+        arguments: dict[str, Any] = {"Pod": msgspec.Raw(pod.raw), "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
+        if extender.node_cache_capable:
+            identified = {node: _victims([{"UID": each.uid} for each in offer.victims], offer) for node, offer in offers.items()}
+            return arguments | {"NodeNameToMetaVictims": identified}
+        whole = await asyncio.gather(*(self._whole(each) for offer in offers.values() for each in offer.victims))
+        there = {uid: found for uid, found in whole if found is not None}
+        victims = {
+            node: _victims([there[each.uid] for each in offer.victims], offer)
+            for node, offer in offers.items()
+            if all(each.uid in there for each in offer.victims)
+        }
+        return arguments | {"NodeNameToVictims": victims}
+
+    async def _whole(self, pod: Pod) -> tuple[str, msgspec.Raw | None]:
+        """A pod as the API server has it, None if it is not there any more: of pods that run only facts are kept."""
+        outcome = await self._caller.patiently(look(pod))
+        answer = outcome.answer
+        if outcome.status == NOT_FOUND or (outcome.ok and answer is not None and not _is(pod, answer.body)):
+            return pod.uid, None
+        if not outcome.ok or answer is None:
+            raise ExtenderError(f"pod {pod.key}, a victim, cannot be looked up: {outcome.message}")
+        return pod.uid, msgspec.Raw(answer.body)
+
     async def _filter(self, extender: Extender, pod: Pod, opinion: _Opinion) -> None:
         try:
             found = await self._ask(extender, extender.filter_verb, self._arguments(extender, pod, opinion.kept), _Filtered)
@@ -193,6 +248,29 @@ def _kept(extender: Extender, found: _Filtered, asked: list[str]) -> list[str]:
             url = extender.url_prefix.rstrip("/")
             raise ExtenderError(f'extender "{url}" claims a filtered node "{name}" which is not found in the input node list')
     return names
+
+
+def _victims(pods: list[Any], offer: Offer) -> dict[str, Any]:
+    return {"Pods": pods, "NumPDBViolations": offer.violations}
+
+
+def _is(pod: Pod, body: bytes) -> bool:
+    found = seen(body)
+    return found is not None and found.metadata.uid == pod.uid
+
+
+def _claims(extender: Extender, found: _Preempted) -> tuple[Claim, ...]:
+    """The nodes that are left, each with the pods to evict. ExtenderError for nonsense."""
+    claims = []
+    try:
+        for node, told in (found.nodenametometavictims or {}).items():
+            victims = msgspec.convert(_lower(told or {}), _Victims)
+            pods = tuple(msgspec.convert(_lower(each), _Victim).uid for each in victims.pods or ())
+            claims.append((node, pods, victims.numpdbviolations))
+    except msgspec.ValidationError as error:
+        url = f"{extender.url_prefix.rstrip('/')}/{extender.preempt_verb}"
+        raise ExtenderError(f"the extender at URL {url} answered nonsense: {error}") from None
+    return tuple(claims)
 
 
 def _lower(value: Any) -> Any:

@@ -25,6 +25,10 @@ from stowplan.profile.model import LeaderElection
 JITTER = 1.2
 NEVER = float("-inf")
 RELEASES = 3
+MOMENT = 0.25
+"""Seconds in which servers usually answer."""
+STANDSTILL = 0.5
+"""Seconds of waking up late that show that this process stood still."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -78,10 +82,16 @@ class Lease:
         self._missing = self._left = False
         self.holder = ""
         self.renewed = NEVER
+        self._begun: float | None = None
+        """when the attempt began that is on its way, if there is one"""
 
     def valid(self) -> bool:
         """May this process act, as of now?"""
         return monotonic() < self._until
+
+    def urgent(self) -> bool:
+        """Is it worth waiting a moment for the answer that is to come? Whoever computes keeps the event loop from it."""
+        return self._begun is not None and monotonic() < self._begun + MOMENT
 
     async def run(self, told: Callable[[bool], None]) -> None:
         """Tell when the lease is won, and return once it is lost, which has been told as well."""
@@ -115,22 +125,43 @@ class Lease:
             await asyncio.sleep(self._clock.jittered(self._seat.retry_seconds, JITTER))
 
     async def _hold(self) -> None:
-        """Renew until the time is over, or somebody else has the lease."""
+        """Renew until the time is over, or somebody else has the lease.
+
+        Where this process stood still for longer than that, it has done nothing meanwhile: it may go on if one more attempt
+        shows that nobody else has had the lease. Until then it may not act.
+        """
+        while True:
+            due = min(monotonic() + self._seat.retry_seconds, self._until)
+            await asyncio.sleep(due - monotonic())
+            stood_still = monotonic() - due > STANDSTILL
+            end = max(self._until, monotonic() + self._patience()) if stood_still else self._until
+            if monotonic() >= end or not await self._kept(end):
+                return
+
+    async def _kept(self, end: float) -> bool:
+        """Try once, until then at the latest; False if the lease is lost."""
+        terms = self._terms
         with contextlib.suppress(TimeoutError):
-            while self.valid():
-                async with asyncio.timeout_at(self._until):
-                    await asyncio.sleep(self._seat.retry_seconds)
-                    if not await self._attempt() and self.holder not in ("", self._seat.identity):
-                        return
+            async with asyncio.timeout_at(end):
+                if not await self._attempt() and self.holder not in ("", self._seat.identity):
+                    return False
+        return self.valid() and self._terms == terms
+
+    @property
+    def _terms(self) -> int:
+        """How often the lease has changed hands."""
+        return 0 if self._known is None else self._known.lease_transitions or 0
 
     async def _attempt(self) -> bool:
         """Acquire or renew once. Never raises for what servers and networks do."""
         begun, held = monotonic(), False
+        self._begun = begun
         try:
             held = await self._acquire(begun)
         except (TransportError, msgspec.MsgspecError) as error:
             self._observer.failed("Lease", str(error) or type(error).__name__)
         finally:
+            self._begun = None
             self._observer.renewed(held, monotonic() - begun)
         if held:
             self.renewed = monotonic()

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from stowplan.edge.clock import rfc3339
+from stowplan.edge.kube.texts import MESSAGE, truncated
 from stowplan.edge.kube.transport import STRATEGIC, Request
 from stowplan.loop.effects import Mark
 from stowplan.objects import Pod
@@ -97,8 +98,9 @@ def mark(effect: Mark, known: Seen, now: float) -> Request | None:
     status: dict[str, Any] = {}
     conditions = known.status.conditions or ()
     old = next((condition for condition in conditions if condition.type == "PodScheduled"), None)
-    if old is None or (old.status, old.reason, old.message) != ("False", effect.why, effect.message):
-        condition: dict[str, Any] = {"type": "PodScheduled", "status": "False", "reason": effect.why, "message": effect.message}
+    message = truncated(effect.message, MESSAGE)
+    if old is None or (old.status, old.reason, old.message) != ("False", effect.why, message):
+        condition: dict[str, Any] = {"type": "PodScheduled", "status": "False", "reason": effect.why, "message": message}
         if old is None or old.status != "False":
             condition |= {"lastProbeTime": None, "lastTransitionTime": rfc3339(now)}
         if known.metadata.generation:

@@ -41,6 +41,10 @@ class Preparations:
         """The pod is not bound after all."""
         await self._claims.undo(pod)
 
+    async def deallocate(self, pod: Pod, claim: ResourceClaim) -> str:
+        """Take from a claim what it holds; what went wrong, "" if nothing did."""
+        return await self._claims.deallocate(pod, claim)
+
     def bound(self, pod: Pod) -> None:
         """There is nothing to undo any more."""
         self._claims.bound(pod)

@@ -10,6 +10,7 @@ import asyncio
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -18,17 +19,19 @@ import msgspec
 from stowplan.edge.clock import monotonic, rfc3339_micro
 from stowplan.edge.kube.calls import CONFLICT, FORBIDDEN, NO_LEAVE, NOT_FOUND, TOO_MANY, Caller, Outcome
 from stowplan.edge.kube.lanes import Spawn
+from stowplan.edge.kube.texts import event_name, truncated
 from stowplan.edge.kube.transport import MERGE, Request
 from stowplan.loop.effects import Note
 from stowplan.objects import Pod
 
-LONGEST = 1024
-"""Bytes of a note (upstream: `NoteLengthLimit`)."""
 PAUSE, LONGEST_PAUSE = 10.0, 300.0
 """Seconds between two writes of one series, doubled each time."""
 FORGET = 360.0
 """Seconds after which what is said again is news (upstream: `finishTime`)."""
 MOST = 50_000
+"""Series that are remembered: where there are more, one that has been written is forgotten before its time."""
+LOOKED_AT = 100
+"""The oldest series, among which one that can be forgotten is looked for."""
 TRIES = 12
 """Upstream: `maxTriesPerEvent`."""
 TERMINATED = "because it is being terminated"
@@ -93,7 +96,7 @@ class Recorder:
         key = (note.pod.uid, note.reason, note.action, note.tone, reporter, related.uid if related is not None else "")
         series = self._series.get(key)
         if series is None:
-            if len(self._series) >= MOST:
+            if len(self._series) >= MOST and not self._forget_one():
                 self._caller.observer.noted("dropped")
                 return
             slim = _Slim(note.pod.namespace, note.pod.name, text, self._members(note, reporter))
@@ -168,7 +171,7 @@ class Recorder:
         now = self._caller.clock.wall()
         if series.tried != text:  # another try keeps its name, as the last one may have been heard
             self._number += 1
-            series.name, series.tried = f"{note.pod}.{int(now * 1e9) + self._number:x}", text
+            series.name, series.tried = event_name(note.pod, int(now * 1e9) + self._number), text
         body = {
             "metadata": {"name": series.name, "namespace": note.namespace},
             "eventTime": rfc3339_micro(series.last),
@@ -227,6 +230,14 @@ class Recorder:
         for key in old:
             del self._series[key]
 
+    def _forget_one(self) -> bool:
+        """Make room for another series; False where all of the oldest are still to be written."""
+        for key, series in islice(self._series.items(), LOOKED_AT):
+            if not series.unwritten and not series.flying:
+                del self._series[key]
+                return True
+        return False
+
     def _members(self, note: Note, reporter: str) -> dict[str, Any]:
         """What does not change within a series."""
         members: dict[str, Any] = {
@@ -240,14 +251,6 @@ class Recorder:
             "regarding": _reference(note.pod),
         }
         return members if note.related is None else members | {"related": _reference(note.related)}
-
-
-def truncated(text: str) -> str:
-    """A note of at most 1024 bytes; a longer one ends with " ..."."""
-    encoded = text.encode()
-    if len(encoded) <= LONGEST:
-        return text
-    return encoded[: LONGEST - 4].decode(errors="ignore") + " ..."
 
 
 def _counted(series: _Series) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import msgspec
 
 from stowplan.edge.clock import Backoff, Clock, monotonic
 from stowplan.edge.kube.kinds import Resource, changed
-from stowplan.edge.kube.transport import Answer, Request, Transport, TransportError
+from stowplan.edge.kube.transport import Answer, Request, Transport, TransportError, UnsentError
 from stowplan.edge.observer import Observer
 from stowplan.loop.events import Event
 from stowplan.objects import ObjectError, identify, read_as
@@ -31,6 +31,8 @@ RETRY_UNSERVED = 600.0
 GIVE_UP = 3
 """Watches in a row that bring nothing before the resource is listed anew."""
 GONE = 410
+AWAY = (0.4, 2.0)
+"""Pauses while nobody can be reached: asking costs no server anything, and when it is back nothing is known until it is asked."""
 
 
 Deliver = Callable[[Sequence[Event]], None]
@@ -109,13 +111,14 @@ class Reflector:
 
     async def run(self) -> None:
         """List and watch until cancelled. What a server or a network can do wrong is dealt with; anything else raises."""
-        backoff = Backoff(self._clock, 0.8, 30.0)
+        backoff, away = Backoff(self._clock, 0.8, 30.0), Backoff(self._clock, *AWAY)
         while True:
             try:
                 if not self._version:
                     await self._list()
                 if await self._watch():
                     backoff.reset()
+                    away.reset()
                     self._watched("ended")
                     continue
                 self._idle += 1
@@ -126,12 +129,19 @@ class Reflector:
             except UnservedError:
                 await self._unserved()
                 continue
+            except UnsentError as error:
+                self._failed(str(error))
+                self._watched("broken")
+                backoff.reset()  # who answers next has just started
+                await away.pause()
+                continue
             except (TransportError, FailedError, msgspec.MsgspecError) as error:
                 self._failed(str(error) or type(error).__name__)
                 self._watched("broken")
                 self._idle += 1
             if self._idle >= GIVE_UP:
                 self._version, self._idle = "", 0
+            away.reset()
             await backoff.pause()
 
     async def _unserved(self) -> None:

@@ -1,18 +1,22 @@
-"""Where an API server is and who we are, as the official client finds out: kubeconfig, service account, plugins that are run for
-credentials. Importing that client takes a second, so it is imported late.
-"""
+"""Where an API server is, and which of its users we are: what a command line says, a kubeconfig, the cluster this runs in."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where a pod finds the token and the authority of its service account."""
 
 
 class WhereaboutsError(Exception):
-    """No API server is known, or no credentials for it; the text says why."""
+    """No API server is known, or no credentials for it; the text says why, and what to mend."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"no connection to an API server: {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,37 +30,54 @@ class Whereabouts:
     context: str | None = None
     master: str = ""
 
+    @property
+    def inside(self) -> bool:
+        """Is it the cluster that this process runs in?"""
+        return not self.kubeconfig and bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
-async def configuration(whereabouts: Whereabouts) -> Any:
-    """What the official client makes of the whereabouts."""
-    from kubernetes.aio import client
-    from kubernetes.aio import config as untyped
-
-    config: Any = untyped
-    found = client.Configuration()
-    found.connection_pool_maxsize = 0  # the number of requests at a time is bounded by those who make them
-    found.retries = None
-    try:
-        if not whereabouts.kubeconfig and os.environ.get("KUBERNETES_SERVICE_HOST"):
-            config.load_incluster_config(client_configuration=found)
-        else:
-            file = whereabouts.kubeconfig or None
-            await config.load_kube_config(
-                config_file=file, context=whereabouts.context, client_configuration=found, persist_config=False
-            )
-    except (config.ConfigException, OSError, ValueError, KeyError) as error:
-        raise WhereaboutsError(f"no connection to an API server: {error}") from None
-    if whereabouts.master:
-        found.host = whereabouts.master
-    found.host = found.host.rstrip("/")
-    # else the environment is searched for a proxy, and files for a password, at every single request
-    found.client_session_kwargs = {"trust_env": False}
-    found.proxy = found.proxy or _proxy(found.host)
-    return found
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The kubeconfigs, of which the first one with a name has it (upstream: `ClientConfigLoadingRules`)."""
+        if self.kubeconfig:
+            return (self.kubeconfig,)
+        listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+        return tuple(listed) or (str(Path("~/.kube/config").expanduser()),)
 
 
-def _proxy(host: str) -> str | None:
-    """The proxy that the environment names for a URL."""
-    parts = urlsplit(host)
-    bypassed = not parts.hostname or proxy_bypass(parts.netloc)
-    return None if bypassed else getproxies().get(parts.scheme)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A cluster or a user, with the fields that are set; `where`: the file and what it is there, for messages."""
+
+    where: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+    """what relative paths are relative to"""
+
+    def path(self, name: str) -> str:
+        """The file that a field names, "" for none."""
+        given = self.values.get(name, "")
+        return self.resolved(given) if given else ""
+
+    def resolved(self, path: str) -> str:
+        """A path that stands in this file."""
+        return os.path.normpath(Path(self.folder) / path)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cluster, and who we are there; `context`: its name in the kubeconfig, None where there is none."""
+
+    cluster: Part
+    user: Part
+    context: str | None = None
+
+
+def service_account() -> Place:
+    """The cluster that this process runs in, as a kubeconfig would say it (upstream: `InClusterConfig`). WhereaboutsError."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not port:
+        raise WhereaboutsError("KUBERNETES_SERVICE_HOST is set and KUBERNETES_SERVICE_PORT is not")
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    where = "the service account of this pod"
+    cluster = {"server": server, "certificate-authority": f"{SERVICE_ACCOUNT}/ca.crt"}
+    return Place(Part(where, cluster), Part(where, {"tokenFile": f"{SERVICE_ACCOUNT}/token"}))

@@ -17,16 +17,18 @@ from stowplan.edge.kube import pods
 from stowplan.edge.kube.calls import CONFLICT, NOT_FOUND, Caller, Outcome
 from stowplan.edge.kube.evictions import evict
 from stowplan.edge.kube.lanes import Lanes, Spawn
-from stowplan.loop.effects import Bind, Consult, Denominate, Evict, Mark, Prepare
-from stowplan.loop.events import Advice, Bound, Event, Evicted, Failure, NotBound, Prepared
-from stowplan.objects import Pod
+from stowplan.loop.effects import Bind, Consult, ConsultVictims, Deallocate, Denominate, Evict, Mark, Prepare
+from stowplan.loop.events import Advice, Bound, Deallocated, Event, Evicted, Failure, NotBound, Prepared, VictimAdvice
+from stowplan.objects import Pod, ResourceClaim
 from stowplan.profile import Extender
 
 ROUNDS = 3
 """How often an unanswered bind that has left no trace is written again: the first one may still be on its way."""
+LONGEST_LOOK = 2.0
+"""Seconds between two looks at a pod whose binding is uncertain: it takes room on a node, and its like wait."""
 REMEMBERED = 20_000
 
-Written = Bind | Prepare | Mark | Denominate | Evict | Consult
+Written = Bind | Prepare | Mark | Denominate | Evict | Consult | ConsultVictims | Deallocate
 
 
 class Preparer(Protocol):
@@ -40,11 +42,16 @@ class Preparer(Protocol):
     def bound(self, pod: Pod) -> None:
         """There is nothing to undo any more."""
 
+    async def deallocate(self, pod: Pod, claim: ResourceClaim) -> str:
+        """What went wrong, "" if nothing did."""
+
 
 class Advisers(Protocol):
     """Asks the extenders."""
 
     async def consult(self, effect: Consult) -> Advice: ...
+
+    async def victims(self, effect: ConsultVictims) -> VictimAdvice: ...
 
     async def bind(self, extender: Extender, pod: Pod, node: str) -> str:
         """What went wrong, "" if nothing did."""
@@ -105,14 +112,20 @@ class Writer:
                 return self._bind(effect)
             case Prepare():
                 return self._preparer.prepare(effect)
-            case Mark():
-                return self._mark(effect)
-            case Denominate():
-                return self._denominate(effect)
+            case Mark() | Denominate():
+                return self._told(effect)
             case Evict():
                 return self._evict(effect)
-            case Consult():
-                return self._advisers.consult(effect)
+            case Deallocate():
+                return self._deallocate(effect)
+            case _:
+                return self._consult(effect)
+
+    def _told(self, effect: Mark | Denominate) -> Coroutine[Any, Any, None]:
+        return self._mark(effect) if isinstance(effect, Mark) else self._denominate(effect)
+
+    def _consult(self, effect: Consult | ConsultVictims) -> Coroutine[Any, Any, Event]:
+        return self._advisers.consult(effect) if isinstance(effect, Consult) else self._advisers.victims(effect)
 
     # Binding
 
@@ -159,7 +172,7 @@ class Writer:
 
     async def _look(self, pod: Pod, node: str, message: str) -> Event | None:
         """Where the pod has come to, None if nowhere; asked until there is an answer, as a wrong guess binds a pod twice."""
-        backoff = Backoff(self._urgent.clock, 0.05, 10.0)
+        backoff = Backoff(self._urgent.clock, 0.05, LONGEST_LOOK)
         while True:
             outcome = await self._urgent.once(pods.look(pod))
             if outcome.status == NOT_FOUND:
@@ -213,13 +226,22 @@ class Writer:
         pod = effect.preemptor
         return Evicted(pod.key, pod.uid, await evict(effect, self._urgent))
 
+    async def _deallocate(self, effect: Deallocate) -> Deallocated:
+        pod, claim = effect.pod, effect.claim
+        message = await self._preparer.deallocate(pod, claim)
+        if message:
+            self._calm.observer.failed(f"ResourceClaim {claim.key}", f"it cannot be given up for pod {pod.key}: {message}")
+        return Deallocated(pod.key, pod.uid, message)
+
 
 def _lane(effect: Written) -> str:
     """Whose turn it is: a preemptor is marked while its victims are still being evicted."""
     match effect:
         case Evict():
             return f"evict {effect.preemptor.uid}"
-        case Consult():
+        case Consult() | ConsultVictims():
             return f"consult {effect.pod.uid}"
+        case Deallocate():
+            return f"deallocate {effect.pod.uid}"
         case _:
             return effect.pod.uid

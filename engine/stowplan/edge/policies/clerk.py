@@ -15,17 +15,18 @@ from typing import Any
 import msgspec
 
 from stowplan.edge.clock import monotonic, rfc3339, rfc3339_micro
-from stowplan.edge.kube.calls import NOT_FOUND, Caller
-from stowplan.edge.kube.recorder import truncated
+from stowplan.edge.kube.calls import CONFLICT, NOT_FOUND, TOO_MANY, Caller
+from stowplan.edge.kube.texts import event_name, truncated
 from stowplan.edge.kube.transport import Request
 from stowplan.edge.policies import history
 from stowplan.edge.policies.configmap import Reference
-from stowplan.edge.policies.history import Entry, Kept, Version, decode_kept
+from stowplan.edge.policies.examine import digest_of
+from stowplan.edge.policies.history import Entry, Kept, Known, Version, decode_kept
 from stowplan.edge.policies.keeper import Accepted, Keeper, Refusal, headline
-from stowplan.text import counted
+from stowplan.text import Code, Diagnostic, counted
 
 CONTROLLER = "stowplan.io/scheduler"
-REJECTED, RELOADED = "PolicyRejected", "PolicyReloaded"
+REJECTED, RELOADED, FOUND, REMOVED = "PolicyRejected", "PolicyReloaded", "PolicyWarning", "SchedulerNameRemoved"
 TICK = 1.0
 """Seconds between two looks at whether this process may write."""
 RETRY, LOOK = 5.0, 30.0
@@ -38,6 +39,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
+class Told:
+    """An Event that is still to be written. `text` is asked when that is first tried: by then the policy has its number."""
+
+    about: dict[str, str]
+    tone: str
+    reason: str
+    text: Callable[[], str]
+    body: bytes = b""
+
+
+@dataclass(slots=True)
 class Clerk:
     """A `Listener` of the keeper; `run` writes. `instance`: this process, as Events name it."""
 
@@ -45,19 +57,33 @@ class Clerk:
     reference: Reference
     caller: Caller
     instance: str
-    _events: deque[tuple[dict[str, str], str, str, Callable[[], str]]] = field(default_factory=lambda: deque(maxlen=MOST))
+    _events: deque[Told] = field(default_factory=lambda: deque(maxlen=MOST))
+    _silent_until: float = 0.0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _said: Refusal | None = None
     _recorded: str = ""
     _not_before: float = 0.0
     _look_at: float = 0.0
     _number: int = 0
+    _wrong: tuple[str, ...] = ()
+    """what was told of the history that is kept"""
+    _found: tuple[Accepted, tuple[Diagnostic, ...]] | None = None
+    """what is still to be told of the policy of a start"""
 
     def accepted(self, now: Accepted) -> None:
         """Tell that a policy is in force, unless it is the first of this process."""
         if now.generation:
             more = f"; {counted(len(now.warnings), 'warning')}: {headline(now.warnings[-1])}" if now.warnings else ""
             self._tell(now.offer.about, "Normal", RELOADED, lambda: f"{self.keeper.named(now)} is in force{more}")
+        for each in now.warnings:
+            if each.code is Code.NAME_REMOVED:
+                self._tell(now.offer.about, "Warning", REMOVED, lambda each=each: headline(each))  # type: ignore[misc]
+        self._news.set()
+
+    def tried(self, now: Accepted, found: tuple[Diagnostic, ...]) -> None:
+        """Tell what the live cluster has shown of the policy of a start, now or once this process leads."""
+        self._found = (now, found)
+        self._recorded = ""  # the history has a line about it without these
         self._news.set()
 
     def rejected(self, refusal: Refusal, now: Accepted | None) -> None:
@@ -78,8 +104,8 @@ class Clerk:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await self.write()
             self._news.clear()
+            await self.write()
             try:
                 async with asyncio.timeout(TICK):
                     await self._news.wait()
@@ -93,15 +119,29 @@ class Clerk:
             refused = self.keeper.refused
             if refused is not None and refused is not self._said:
                 self.rejected(refused, now)
+            if self._found is not None:
+                self._tell_found(*self._found)
         if now is not None and now.offer.source.text:
             if may and now.digest != self._recorded and monotonic() >= self._not_before:
                 await self._recording(now)
             elif not may and now.digest not in self.keeper.numbers and monotonic() >= self._look_at:
                 self._look_at = monotonic() + LOOK
                 await self._known()
-        while self._events and self.caller.may_write():
-            about, tone, reason, text = self._events.popleft()
-            await self._post(about, tone, reason, text())
+        # what came into force meanwhile gets its number first
+        while self._events and self.caller.may_write() and self.keeper.in_force is now:
+            if monotonic() < self._silent_until:
+                break
+            if not await self._post(self._events[0]):
+                self._silent_until = monotonic() + RETRY
+            else:
+                self._events.popleft()
+
+    def _tell_found(self, now: Accepted, found: tuple[Diagnostic, ...]) -> None:
+        self._found = None
+        if now is self.keeper.in_force:
+            first, *more = found
+            also = f" (and {len(more)} more)" if more else ""
+            self._tell(now.offer.about, "Warning", FOUND, lambda: f"{self.keeper.named(now)}: {headline(first)}{also}")
 
     async def _recording(self, now: Accepted) -> None:
         if await self._record(now):
@@ -110,34 +150,40 @@ class Clerk:
             self._not_before = monotonic() + RETRY
 
     def _tell(self, about: Any, tone: str, reason: str, text: Callable[[], str]) -> None:
-        """`text` is asked when it is written: by then the policy has its number."""
         if about is not None and self.caller.may_write():
-            self._events.append((dict(about), tone, reason, text))
+            self._events.append(Told(dict(about), tone, reason, text))
             self._news.set()
 
-    async def _post(self, about: dict[str, str], tone: str, reason: str, text: str) -> None:
+    async def _post(self, told: Told) -> bool:
+        """Write an Event; False where that is to be tried again, under the same name: it may be there without our being told."""
+        told.body = told.body or self._event(told)
+        path = f"/apis/events.k8s.io/v1/namespaces/{told.about['namespace']}/events"
+        outcome = await self.caller.patiently(Request("POST", path, body=told.body, seconds=SECONDS))
+        written = outcome.ok or outcome.status == CONFLICT
+        self.caller.observer.noted("sent" if written else "failed")
+        if not written:
+            self.caller.observer.failed("Event", outcome.message)
+        return written or (400 <= outcome.status < 500 and outcome.status != TOO_MANY)
+
+    def _event(self, told: Told) -> bytes:
         self._number += 1
-        wall = self.caller.clock.wall()
+        wall, about = self.caller.clock.wall(), told.about
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{about['name']}.{int(wall * 1e6):x}{self._number:x}", "namespace": about["namespace"]},
+            "metadata": {"name": event_name(about["name"], int(wall * 1e9) + self._number), "namespace": about["namespace"]},
             "eventTime": rfc3339_micro(wall),
-            "type": tone,
-            "reason": reason,
+            "type": told.tone,
+            "reason": told.reason,
             "action": "Reload",
-            "note": truncated(text),
+            "note": truncated(told.text()),
             "reportingController": CONTROLLER,
             "reportingInstance": self.instance[:128],
             "regarding": about,
         }
-        path = f"/apis/events.k8s.io/v1/namespaces/{about['namespace']}/events"
-        outcome = await self.caller.patiently(Request("POST", path, body=_encode(event), seconds=SECONDS))
-        self.caller.observer.noted("sent" if outcome.ok else "failed")
-        if not outcome.ok:
-            self.caller.observer.failed("Event", outcome.message)
+        return _encode(event)
 
-    async def _known(self) -> tuple[Kept | None, tuple[Version, ...]] | None:
+    async def _known(self) -> tuple[Kept | None, Known] | None:
         """The history, which tells the numbers of policies; None where it cannot be read."""
         place = history.companion(self.reference)
         found = await self.caller.patiently(Request("GET", history.path_of(place), seconds=SECONDS))
@@ -145,8 +191,13 @@ class Clerk:
             self.caller.observer.failed("history", f"{place} cannot be read: {found.message}")
             return None
         kept = decode_kept(found.answer.body) if found.ok else None
-        known = history.versions(kept)
-        self.keeper.numbers = history.numbers(known)
+        known = history.known(kept, lambda _: "")
+        if known.wrong:  # then texts tell what they are, which takes long
+            known = await self.keeper.beside(lambda: history.known(kept, digest_of))
+        if known.wrong and known.wrong != self._wrong:
+            self.caller.observer.failed("history", f"{place}: {'; '.join(known.wrong)}")
+        self._wrong = known.wrong
+        self.keeper.numbers = history.numbers(known.versions)
         return kept, known
 
     async def _record(self, now: Accepted) -> bool:
@@ -154,13 +205,17 @@ class Clerk:
         found = await self._known()
         if found is None:
             return False
-        kept, known = found
-        if known and known[-1].entry.hash == now.digest:
-            return True
-        known = history.with_version(known, _entry(now, known), now.offer.source.text)
+        kept, before = found
+        entry, last = _entry(now, before.versions), before.versions[-1].entry if before.versions else None
+        if last is not None and last.hash == now.digest and not before.wrong:
+            if set(entry.warnings) <= set(last.warnings):
+                return True
+            entry = msgspec.structs.replace(entry, time=last.time)  # only what is known of it is new
+        known = history.with_version(before.versions, entry, now.offer.source.text, before.highest)
         place = history.companion(self.reference)
         method, target = ("POST", place.folder) if kept is None else ("PUT", history.path_of(place))
-        written = await self.caller.patiently(Request(method, target, body=history.body(place, kept, known), seconds=SECONDS))
+        body = history.body(place, kept, before, known)
+        written = await self.caller.patiently(Request(method, target, body=body, seconds=SECONDS))
         if written.ok:
             self.keeper.numbers = history.numbers(known)
         else:

@@ -150,7 +150,7 @@ class PolicyConfigMap:
                 if self._latest is None:
                     self._keeper.lost(f"{self._reference} is not there")
                 else:
-                    await self._keeper.offer(offer_of(self._reference, self._latest))
+                    await self._keeper.offer(offer_of(self._reference, self._latest), self._news.wait)
                 await self._news.wait()
 
     def _saw(self, events: Sequence[Any]) -> None:

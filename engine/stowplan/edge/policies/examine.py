@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from stowplan.edge.election import elected
+from stowplan.edge.policies.names import unsaid
 from stowplan.edge.serve.configz import policy_hash
 from stowplan.policy import rules as _rules  # noqa: F401 - the first policy with rules is not to wait for this import
 from stowplan.policy.compile import Policy, PolicyError, load
 from stowplan.profile import Configuration, Origin, parse
 from stowplan.profile.decode import camel
-from stowplan.text import Code, Diagnostic, Severity, Source
+from stowplan.text import Code, Diagnostic, Severity, Source, Span
 
+_EMPTY = re.compile(r"(?:\s+|#[^\n]*|---(?=\s|$)|\.\.\.(?=\s|$))*")
 FIXED = ("leader_election", "client_connection", "delay_cache_until_active")
 """What a running scheduler has used already: its connection, its lease, and when it began to watch."""
 _PARSE = parse
@@ -49,13 +52,18 @@ class Examiner:
     instead: Mapping[str, Any] = field(default_factory=dict)
 
     def examine(self, offer: Offer, running: Configuration | None) -> Checked:
-        """The policy of a text. Raises PolicyError with everything that is wrong; `running` is what has been started with."""
+        """The policy of a text. Raises PolicyError with everything that is wrong; `running` is what is in force.
+
+        A text without profiles is hardly meant where there were some, or in a ConfigMap; a file may begin so, as kube-scheduler's.
+        """
         if offer.wrong is not None:
             raise PolicyError([offer.wrong])
-        policy = load(offer.source)
+        policy = strict(offer.source)
         digest = policy_hash(policy)
         policy = self.overridden(policy)
         changed = [] if running is None else list(unchangeable(running, policy.configuration))
+        if unsaid(policy.configuration) and not (offer.about is None if running is None else unsaid(running)):
+            changed.append(_no_profiles(policy.configuration))
         if changed:
             raise PolicyError([*changed, *policy.warnings])
         return Checked(policy, digest)
@@ -68,6 +76,42 @@ class Examiner:
             place = None if origin is None else origin.under("leaderElection").span
             raise PolicyError([Diagnostic(Code.INVALID, Severity.ERROR, text, place) for text in wrong])
         return dataclasses.replace(policy, configuration=configuration)
+
+
+def digest_of(text: str) -> str:
+    """The hash of a document; "" for a text that is no policy."""
+    try:
+        return policy_hash(strict(Source("", text)))
+    except PolicyError:
+        return ""
+
+
+def strict(source: Source) -> Policy:
+    """The policy of a text that is to decide: as strict as kube-scheduler, and a text of several documents is refused.
+
+    Raises PolicyError.
+    """
+    policy = load(source)
+    more = [each for each in policy.warnings if each.code is Code.MORE_DOCUMENTS and not _nothing(each.span)]
+    if more:
+        notes = ("a policy that schedules is one document: give each scheduler its own file or key",)
+        wrong = [dataclasses.replace(each, severity=Severity.ERROR, notes=(*each.notes, *notes)) for each in more]
+        raise PolicyError([each for each in policy.warnings if each not in more] + wrong)
+    return policy
+
+
+def _nothing(span: Span | None) -> bool:
+    """Whether there is nothing from here on but comments and marks between documents."""
+    return span is not None and _EMPTY.fullmatch(span.source.text, span.start) is not None
+
+
+def _no_profiles(configuration: Configuration) -> Diagnostic:
+    """What a text is refused with that says nothing of profiles, where others have been served or might have been meant."""
+    message = "missing: pods of the profiles so far would wait, and only default-scheduler would be served"
+    note = "if that is meant, write profiles: [{schedulerName: default-scheduler}]"
+    origin = configuration.origin
+    place = origin.span if isinstance(origin, Origin) else None
+    return Diagnostic(Code.REQUIRED, Severity.ERROR, message, place, "profiles", (note,))
 
 
 def unchangeable(running: Configuration, wanted: Configuration) -> Iterator[Diagnostic]:

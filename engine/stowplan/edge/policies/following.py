@@ -21,6 +21,7 @@ from stowplan.edge.policies.lastgood import LastGood
 from stowplan.edge.policies.telling import PolicyGauges, PolicyLog
 from stowplan.edge.process import listen, signals
 from stowplan.edge.serve import Asked, Check, Health, Page, Reply, Server, as_json
+from stowplan.edge.serve.configz import bounded
 from stowplan.edge.serve.health import PING
 from stowplan.edge.serve.policy import HEAD
 from stowplan.policy.compile import PolicyError
@@ -128,7 +129,7 @@ def _lobby(keeper: Keeper) -> Server:
     metrics.registry.register(PolicyGauges(keeper))
 
     def none() -> dict[str, Any]:
-        return {"generation": None, "hash": None, "waits": keeper.waits_for(), **described(keeper)}
+        return {"generation": None, "hash": None, "waits": keeper.waits_for(), **bounded(described(keeper))}
 
     def configz(_: Asked) -> Reply:
         return as_json({"componentconfig": None, "policy": none()})

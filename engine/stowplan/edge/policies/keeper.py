@@ -10,19 +10,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from stowplan.edge.policies import names
 from stowplan.edge.policies.examine import Checked, Examiner, Offer
 from stowplan.edge.policies.naming import named
 from stowplan.edge.policies.trial import tried
+from stowplan.edge.policies.worker import worked
 from stowplan.loop.events import PolicyChanged
 from stowplan.policy.compile import Policy, PolicyError
 from stowplan.state import Store
 from stowplan.text import Code, Diagnostic, Severity, render
 from stowplan.text.moments import rfc3339
 
-Beside = Callable[[Callable[[], Checked]], Awaitable[Checked]]
-"""Runs a function where it does not hold up the loop."""
+PATIENCE, LONGEST = 2.0, 15.0
+"""Seconds that a text has to be checked in while a newer one waits, and at all; large policies take one or two."""
+LOOK = 0.1
+"""Seconds between two looks at whether the cluster is known."""
+Found = TypeVar("Found")
+Overtaken = Callable[[], Awaitable[object]]
+"""Waits for a newer text."""
 Result = str
 ACCEPTED, REJECTED, UNCHANGED = "accepted", "rejected", "unchanged"
 
@@ -79,10 +86,18 @@ def headline(finding: Diagnostic) -> str:
     return render(finding).partition("\n")[0]
 
 
+class Beside(Protocol):
+    """Runs a function where it does not hold up the loop, and gives it up when it is cancelled."""
+
+    def __call__(self, work: Callable[[], Found], /) -> Awaitable[Found]: ...
+
+
 class Listener(Protocol):
-    """Who is told what became of a text. Must not raise."""
+    """Who is told what became of a text. Must not raise. `tried`: what the live cluster has shown of the policy of a start."""
 
     def accepted(self, now: Accepted) -> None: ...
+
+    def tried(self, now: Accepted, found: tuple[Diagnostic, ...]) -> None: ...
 
     def rejected(self, refusal: Refusal, now: Accepted | None) -> None: ...
 
@@ -107,7 +122,7 @@ class Keeper:
     examiner: Examiner
     wall: Callable[[], float]
     listeners: list[Listener] = field(default_factory=list)
-    beside: Beside = asyncio.to_thread
+    beside: Beside = worked
     in_force: Accepted | None = None
     refused: Refusal | None = None
     trouble: str = ""
@@ -119,23 +134,22 @@ class Keeper:
     live: Live | None = None
     numbers: dict[str, int] = field(default_factory=dict)
     """versions in the history by hash, as far as they are known"""
+    _served: dict[str, None] = field(default_factory=dict)
+    """scheduler names that this process has served"""
     _offered: str | None = None
     """the text that was looked at last, good or bad"""
 
-    async def offer(self, offer: Offer, again: Callable[[], Awaitable[Offer]] | None = None) -> None:
+    async def offer(self, offer: Offer, overtaken: Overtaken | None = None) -> None:
         """Put a text into force if nothing is wrong with it; one that was offered last is not looked at again.
 
-        `again` reads it once more: what is wrong may be half a text.
+        One that takes too long to check is refused: sooner, where `overtaken` says that a newer one waits.
         """
         self.trouble = ""
         if offer.wrong is None and offer.source.text == self._offered:
             if self.in_force is not None and self.in_force.offer.source.text == self._offered:
                 self.in_force = replace(self.in_force, offer=offer)  # the same text may stand elsewhere now
             return
-        found = await self._examined(offer)
-        if isinstance(found, PolicyError) and again is not None:
-            offer = await again()
-            found = await self._examined(offer)
+        found = await self._examined(offer, overtaken)
         self._offered = offer.source.text if offer.wrong is None else None
         self.heard.set()
         if isinstance(found, PolicyError):
@@ -163,6 +177,27 @@ class Keeper:
         if refused is None:
             self._offered = offer.source.text or None
 
+    async def try_start(self, synced: Callable[[], bool]) -> None:
+        """Try the policy of a start as soon as the cluster is known, as later ones are before they come into force. It stays."""
+        while not synced():  # noqa: ASYNC110 - many lists make one answer
+            await asyncio.sleep(LOOK)
+        now, live = self.in_force, self.live
+        if now is None or live is None or now.tried:
+            return
+        try:
+            found = tried(now.policy, live.store)
+        except Exception as error:  # noqa: BLE001 - it is in force, and every decision says the same
+            found = (_fault(f"fails on the live cluster: {type(error).__name__}: {error}", Severity.WARNING),)
+        self.in_force = now = replace(now, warnings=now.warnings + found, tried=True)
+        for listener in self.listeners if found else ():
+            listener.tried(now, found)
+
+    def unserved(self) -> dict[str, int]:
+        """Scheduler names that this process has served and the policy has no more, and how many pods wait for each."""
+        now = () if self.in_force is None else names.served(self.in_force.policy)
+        gone = [name for name in self._served if name not in now]
+        return names.waiting(gone, None if self.live is None else self.live.store)
+
     def named(self, now: Accepted) -> str:
         """What a policy that was in force is called."""
         return named(now.generation, now.digest, self.numbers.get(now.digest))
@@ -178,24 +213,38 @@ class Keeper:
         parts = ["no policy yet" if now is None else f"{self.named(now)}, from {now.source}"]
         if self.refused is not None:
             parts.append(f"rejected: {self.refused.reason}")
-        if self.trouble:
-            parts.append(self.trouble)
-        return "; ".join(parts)
+        return "; ".join(filter(None, (*parts, self.trouble, names.shown(self.unserved()))))
 
     def missing(self) -> str:
         """Why there is no policy; "" where there is one."""
         return self.note() if self.in_force is None else ""
 
-    async def _examined(self, offer: Offer) -> Checked | PolicyError:
+    async def _examined(self, offer: Offer, overtaken: Overtaken | None) -> Checked | PolicyError:
         running = None if self.in_force is None else self.in_force.policy.configuration
         try:
-            found = await self.beside(lambda: self.examiner.examine(offer, running))
+            found = await self._in_time(lambda: self.examiner.examine(offer, running), overtaken)
             # meanwhile the last good policy may have come into force, which this one has to go with
-            return found if running is not None or self.in_force is None else await self._examined(offer)
+            return found if running is not None or self.in_force is None else await self._examined(offer, overtaken)
         except PolicyError as error:
             return error
         except Exception as error:  # noqa: BLE001 - a text must not be able to stop the scheduler
             return PolicyError([_fault(f"cannot be read: {type(error).__name__}: {error}")])
+
+    async def _in_time(self, check: Callable[[], Checked], overtaken: Overtaken | None) -> Checked:
+        """The text, checked. Raises PolicyError also where that takes too long."""
+        checking = asyncio.ensure_future(self.beside(check))
+        waits: set[asyncio.Future[Any]] = {checking}
+        try:
+            await asyncio.wait(waits, timeout=PATIENCE)
+            if not checking.done():
+                waits |= set() if overtaken is None else {asyncio.ensure_future(overtaken())}
+                await asyncio.wait(waits, timeout=LONGEST - PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            if checking.done():
+                return checking.result()
+        finally:
+            for each in waits:
+                each.cancel()
+        raise PolicyError([_fault("given up: it takes too long to check; shorten it, or its rules")])
 
     def _accept(self, offer: Offer, checked: Checked, *, first: bool = False) -> None:
         warnings = tuple(each for each in checked.policy.warnings if each.severity is not Severity.INFO)
@@ -205,9 +254,13 @@ class Keeper:
             except Exception as error:  # noqa: BLE001 - better here than in the first decision
                 self._reject(offer, PolicyError([_fault(f"failed on the live cluster: {type(error).__name__}: {error}")]))
                 return
+        if self.in_force is not None:
+            store = None if self.live is None else self.live.store
+            warnings += tuple(names.removed(self.in_force.policy, checked.policy, store))
         generation = 0 if self.in_force is None else self.in_force.generation + 1
         now = Accepted(checked.policy, offer, checked.digest, generation, self.wall(), warnings, self.live is not None)
         self.in_force, self.refused = now, None
+        self._served |= dict.fromkeys(names.served(now.policy))
         if not first:
             self.results[ACCEPTED] += 1
         if self.live is not None:
@@ -223,8 +276,8 @@ class Keeper:
             listener.rejected(self.refused, self.in_force)
 
 
-def _fault(text: str) -> Diagnostic:
-    return Diagnostic(Code.RULES, Severity.ERROR, text)
+def _fault(text: str, severity: Severity = Severity.ERROR) -> Diagnostic:
+    return Diagnostic(Code.RULES, severity, text)
 
 
 def described(keeper: Keeper) -> Mapping[str, Any]:
@@ -239,4 +292,6 @@ def described(keeper: Keeper) -> Mapping[str, Any]:
         shown["rejected"] = keeper.refused.to_json()
     if keeper.trouble:
         shown["trouble"] = keeper.trouble
+    if unserved := keeper.unserved():
+        shown["unserved"] = unserved
     return shown

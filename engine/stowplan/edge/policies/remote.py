@@ -15,11 +15,10 @@ from stowplan.edge.kube.transport import MERGE, Answer, Request, Transport, Tran
 from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
 from stowplan.edge.policies import history
 from stowplan.edge.policies.configmap import DEFAULT_KEY, ConfigMap, Reference, decode, key_of
-from stowplan.edge.policies.examine import Examiner, Offer
+from stowplan.edge.policies.examine import digest_of
 from stowplan.edge.policies.goingback import MARK, Choice, Mark, RollbackError, chosen, mark_of, marked, named
-from stowplan.edge.policies.history import Version
-from stowplan.policy.compile import PolicyError
-from stowplan.text import Diagnostic, Source
+from stowplan.edge.policies.history import Known, Version
+from stowplan.text import Diagnostic
 
 NOT_FOUND, CONFLICT = 404, 409
 _encode = msgspec.json.Encoder().encode
@@ -69,10 +68,10 @@ class History:
     reference: Reference
     transport: Transport
 
-    async def versions(self) -> tuple[Version, ...]:
+    async def known(self) -> Known:
         """The good versions, oldest first. Raises RemoteError."""
         found = await self._get(history.path_of(history.companion(self.reference)))
-        return history.versions(None if found is None else history.decode_kept(found))
+        return history.known(None if found is None else history.decode_kept(found), digest_of)
 
     async def current(self) -> Current | None:
         """What the ConfigMap holds now; None where there is none. Raises RemoteError."""
@@ -83,18 +82,14 @@ class History:
         key = key_of(self.reference, configmap)
         if isinstance(key, Diagnostic):
             return Current(configmap, self.reference.key or DEFAULT_KEY, "")
-        try:
-            checked = Examiner().examine(Offer(Source(str(self.reference), (configmap.data or {})[key])), None)
-        except PolicyError:
-            return Current(configmap, key, "")
-        return Current(configmap, key, checked.digest)
+        return Current(configmap, key, digest_of((configmap.data or {})[key]))
 
     async def roll_back(self, wanted: str = "") -> Restored:
         """Write a version back, by number or beginning of its hash; "": the next one further back (see `goingback`).
 
         Raises RollbackError and RemoteError.
         """
-        known, now = await self.versions(), await self.current()
+        known, now = (await self.known()).versions, await self.current()
         held, mark = ("", Mark()) if now is None else (now.digest, now.mark)
         if not known:
             raise RollbackError(f"{self.reference} has no history: {history.companion(self.reference)} holds no version")

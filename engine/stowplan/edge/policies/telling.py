@@ -13,6 +13,7 @@ from stowplan.edge.logs import DECISIONS, ROOT, level, say
 from stowplan.edge.policies.keeper import ACCEPTED, REJECTED, UNCHANGED, Accepted, Keeper, Refusal, headline
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.shadow import Disagreement
+from stowplan.text import Diagnostic
 
 MOST = 5
 """Findings about one policy that are logged."""
@@ -28,15 +29,28 @@ class PolicyLog:
         say(_log, level(0), "policy accepted", generation=now.generation, hash=now.digest, source=now.source, warnings=warnings)
         for finding in now.warnings[-MOST:] if now.generation else ():
             say(_log, logging.WARNING, headline(finding), generation=now.generation)
+        if now.generation:
+            _more(len(now.warnings) - MOST, "warnings")
+
+    def tried(self, now: Accepted, found: tuple[Diagnostic, ...]) -> None:
+        for finding in found[:MOST]:
+            say(_log, logging.WARNING, headline(finding), generation=now.generation)
 
     def rejected(self, refusal: Refusal, now: Accepted | None) -> None:
         for finding in refusal.errors[:MOST]:
             say(
                 _log, logging.WARNING, "policy rejected", reason=headline(finding), in_force=None if now is None else now.generation
             )
+        _more(len(refusal.errors) - MOST, "errors")
 
     def lost(self, why: str) -> None:
         say(_log, logging.WARNING, "there is no text where the policy should be", reason=why)
+
+
+def _more(count: int, what: str) -> None:
+    """Tell how many were left out, if any."""
+    if count > 0:
+        say(_log, logging.WARNING, f"and {count} more {what}; `stowplan validate` shows them")
 
 
 def disagreed(found: Disagreement) -> None:
@@ -80,6 +94,14 @@ class PolicyGauges(Collector):
         yield GaugeMetricFamily(
             "stowplan_policy_missing", "1 while there is no text to read where the policy should be", int(bool(keeper.trouble))
         )
+        unserved = GaugeMetricFamily(
+            "stowplan_policy_unserved_pods",
+            "Pods that wait for a schedulerName that an earlier policy of this process has served, and the one in force does not",
+            labels=("scheduler_name",),
+        )
+        for name, count in keeper.unserved().items():
+            unserved.add_metric((name,), count)
+        yield unserved
 
 
 class ComparisonGauges(Collector):

@@ -1,6 +1,6 @@
 """A policy tried on the cluster as it is, before it decides anything: what is strange about it, and whether it can decide at all.
 
-The scheduler decides nothing meanwhile, so the trial ends after a few hundredths of a second, whatever it has not looked at yet.
+The scheduler decides nothing meanwhile, so the trial ends after two tenths of a second, whatever it has not looked at yet.
 """
 
 from __future__ import annotations
@@ -10,25 +10,43 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
 from stowplan.objects import Pod, read_as
 from stowplan.plugins.cel_rule import errors, expressions_of
+from stowplan.plugins.cel_rule.columns import suits
 from stowplan.plugins.cel_rule.compiled import Ask
 from stowplan.plugins.plugin import Plugin
 from stowplan.policy.attempt import attempt
 from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.rule_lints import MOST_PODS, unknown_labels
-from stowplan.state import Cluster, Store
+from stowplan.state import Cluster, Feasible, Store
 from stowplan.text import Code, Diagnostic, Severity, counted, some
 
-SECONDS = 0.03
-"""After so long nothing more is looked at; a single look at 5,000 nodes in columns takes a few milliseconds."""
+SECONDS = 0.2
+"""After so long nothing more is looked at."""
+QUICK, LIGHT = 0.03, 200_000
+"""Seconds and units on all nodes that are worth a look: what a busy machine says alone is not to be relied on."""
 FEW, MORE = 8, 64
 """Nodes on which a rule is timed before it is tried on all: an expression that goes row by row takes seconds on thousands."""
+COLUMNS = 32
+"""So many times as many nodes, where rules are evaluated for all of them at once."""
 SLOW = 0.25
 """Seconds for one decision, spent on one rule, that are worth a warning."""
+
+
+class Cost(NamedTuple):
+    """What a rule will take for one decision on all nodes."""
+
+    seconds: float
+    units: float
+
+    @property
+    def quick(self) -> bool:
+        """Whether there is time for it."""
+        return self.seconds <= QUICK and self.units <= LIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +66,9 @@ class Trial:
         """Findings, none of them an error. Raises whatever the policy raises."""
         if not self.store.nodes:
             return
-        small = [_sample(self.store, size) for size in (FEW, MORE)]
         for profile in self.policy.profiles.values():
             pods = list(islice((pod for pod in self.store.pending.values() if self._of(pod, profile)), MOST_PODS))
-            yield from self._rules(profile, pods, small)
+            yield from self._rules(profile, pods)
         for profile in self.policy.profiles.values():
             for rule in _rules(profile):
                 expressions = expressions_of(rule)
@@ -59,22 +76,25 @@ class Trial:
                     return
                 yield from unknown_labels(expressions, self.store)
 
-    def _rules(self, profile: Profile, pods: list[Pod], small: list[Store]) -> Iterator[Diagnostic]:
-        """Filter rules, then scores, on all nodes, as far as that is quick; and one whole decision."""
-        quick = True
-        for rule in (*_filters(profile), *_scores(profile)):
+    def _rules(self, profile: Profile, pods: list[Pod]) -> Iterator[Diagnostic]:
+        """Filter rules, then scores, on all nodes, as far as that is quick; all of them together; and one whole decision."""
+        costs: list[Cost] = []
+        rules = [*_filters(profile), *_scores(profile)]
+        for rule in rules:
             subjects = pods or _blank(rule, profile)
             if self.late() or not subjects:
                 continue
-            seconds = self._estimated(rule, subjects[0], small)
-            if seconds > SECONDS:
-                quick = False
-            if seconds > SLOW:
-                yield self._slow(rule, seconds)
-            elif seconds <= SECONDS:
+            cost = self._cost(profile, rule, subjects[0])
+            costs.append(cost)
+            if cost.seconds > SLOW:
+                yield self._slow(rule, cost.seconds)
+            elif cost.quick:
+                profile.begin(len(self.store.nodes))
                 yield from self._verdict(rule, subjects)
+        yield from self._together(profile, costs, len(rules))
+        quick = not self.late() and Cost(*map(sum, zip(*costs, strict=True))).quick if costs else not self.late()
         for pod in pods[:1]:
-            attempt(self.policy, self.store if quick and not self.late() else small[0], pod, gated=False)
+            attempt(self.policy, self.store if quick else _sample(self.store, FEW), pod, gated=False)
 
     def _slow(self, rule: Plugin, seconds: float) -> Diagnostic:
         expressions = expressions_of(rule)
@@ -82,18 +102,46 @@ class Trial:
         note = "`stowplan eval` says what keeps it from being evaluated for all nodes at once"
         return Diagnostic(Code.FAILING, Severity.WARNING, message, expressions.span if expressions else None, "", (note,))
 
-    def _estimated(self, rule: Plugin, pod: Pod, small: list[Store]) -> float:
-        """Seconds that a rule will take on all nodes, from what some nodes more take."""
-        few, more = (min(self._timed(rule, pod, store) for _ in range(2)) for store in small)
-        extra = len(small[1].nodes) - len(small[0].nodes)
-        return max(more - few, 0.0) / extra * len(self.store.nodes) if extra else 0.0
+    def _together(self, profile: Profile, costs: list[Cost], number: int) -> Iterator[Diagnostic]:
+        """Whether rules will have no value because all of them take too much; those without time are taken for average."""
+        if not costs or profile.allowance is None:
+            return
+        units = sum(cost.units for cost in costs) * number / len(costs)
+        seconds = sum(cost.seconds for cost in costs) * number / len(costs)
+        profile.begin(len(self.store.nodes))
+        if units <= profile.allowance.limit:
+            return
+        nodes, allowed = counted(len(self.store.nodes), "node"), profile.allowance.limit
+        message = (
+            f"the {counted(number, 'rule')} of profile {profile.scheduler_name} would take about {seconds:.1f} s for one decision "
+            f"on {nodes}: about {units:,.0f} units of work, {allowed:,} are allowed"
+        )
+        note = "those that are evaluated last have no value: such filters reject every node, unless onError says otherwise"
+        yield Diagnostic(Code.FAILING, Severity.WARNING, message, None, "", (note,))
 
-    def _timed(self, rule: Plugin, pod: Pod, store: Store) -> float:
-        begun, cluster = self.timer(), Cluster(store)
+    def _cost(self, profile: Profile, rule: Plugin, pod: Pod) -> Cost:
+        """What a rule will take on all nodes, from what some nodes more take."""
+        expressions, nodes = expressions_of(rule), len(self.store.nodes)
+        many = COLUMNS if expressions is not None and suits(expressions.reading) else 1
+        few, more = min(FEW * many, nodes // 2), min(MORE * many, nodes)
+        if few == more or not few:
+            return Cost(0.0, 0.0)
+        self._timed(profile, rule, pod, few)  # what is found out once and kept
+        least, most = (self._timed(profile, rule, pod, size) for size in (few, more))
+        return Cost(*(max(b - a, 0.0) / (more - few) * nodes for a, b in zip(least, most, strict=True)))
+
+    def _timed(self, profile: Profile, rule: Plugin, pod: Pod, size: int) -> Cost:
+        """What it takes on some nodes, evenly spread."""
+        profile.begin(len(self.store.nodes))
+        rows = np.arange(size, dtype=np.intp) * (len(self.store.nodes) // max(size, 1))
+        begun, cluster = self.timer(), Cluster(self.store, rows)
         ask = rule.asks(pod, None, cluster)
         if isinstance(ask, Ask):
-            _ = errors(rule, ask, cluster) if rule.rejects is None else rule.rejects(ask, cluster)
-        return self.timer() - begun
+            if rule.rejects is not None:
+                rule.rejects(ask, cluster)
+            if rule.scores is not None:
+                rule.scores(ask, cluster, Feasible(np.ones(size, dtype=np.int64)))
+        return Cost(self.timer() - begun, 0.0 if profile.allowance is None else profile.allowance.spent)
 
     def _of(self, pod: Pod, profile: Profile) -> bool:
         return self.policy.profile_of(pod, self.store) == profile.scheduler_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ from stowplan.profile import plain
 _DEFAULT = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 _HASH_DIGITS = 12
 _VEIL = "--- REDACTED ---"
+FINDINGS = 20
+"""Errors and warnings of one policy that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,18 @@ def policy_hash(policy: Policy) -> str:
 
 def identified(now: InForce) -> dict[str, Any]:
     """Which policy it is, and what else is to be told of it, as JSON types."""
-    return {"generation": now.generation, "hash": policy_hash(now.policy), "source": now.source, **now.more}
+    return {"generation": now.generation, "hash": policy_hash(now.policy), "source": now.source, **bounded(now.more)}
+
+
+def bounded(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with the first of the findings, and how many more there are."""
+    shown = {name: _first(value) if name in ("warnings", "errors") else value for name, value in told.items()}
+    return shown | ({"rejected": bounded(told["rejected"])} if "rejected" in told else {})
+
+
+def _first(findings: Sequence[str]) -> list[str]:
+    more = len(findings) - FINDINGS
+    return [*findings[:FINDINGS], f"and {more} more"] if more > 0 else list(findings)
 
 
 def configz(in_force: Callable[[], InForce]) -> Page:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.edge.serve.pages import Asked, Page, Reply, as_json
+from stowplan.edge.serve.pages import Asked, Page, Reply, as_json, limit_of, names_of
 from stowplan.edge.serve.standing import Stand, Standing
 from stowplan.loop.records import Record, Records
 from stowplan.text.moments import rfc3339_micro
 
 RECENT = 50
 """Records of all pods that are shown unless a `limit` is given."""
-NOT_FOUND, BAD = 404, 400
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +32,19 @@ def decisions(told: Told) -> tuple[Page, Page]:
     """
 
     def recent(asked: Asked) -> Reply:
-        names, records = asked.query.get("name", ()), told.records()
+        limit, names, records = limit_of(asked, RECENT), names_of(asked, "name"), told.records()
+        if isinstance(names, Reply):
+            return names
         found = [record for record in records if not names or record.pod.rpartition("/")[2] in names]
-        return _limited(asked, RECENT, lambda limit: as_json(_document(told, found, limit)))
+        return limit if isinstance(limit, Reply) else as_json(_document(told, found, limit))
 
     def about(asked: Asked) -> Reply:
         key = f"{asked.parts['namespace']}/{asked.parts['pod']}"
         found = told.records().of(key)
-        status = 200 if found else NOT_FOUND
-        return _limited(asked, len(found), lambda limit: as_json({"pod": key} | _document(told, found, limit), status))
+        limit, status = limit_of(asked, len(found)), 200 if found else NOT_FOUND
+        return limit if isinstance(limit, Reply) else as_json({"pod": key} | _document(told, found, limit), status)
 
-    return Page("/decisions", recent), Page("/decisions/{namespace}/{pod}", about)
-
-
-def limit_of(asked: Asked, default: int) -> int | None:
-    """The number that `limit` asks for; None if that is no number."""
-    values = asked.query.get("limit", ())
-    if not values:
-        return default
-    return int(values[-1]) if values[-1].isascii() and values[-1].isdigit() else None
-
-
-def _limited(asked: Asked, default: int, show: Callable[[int], Reply]) -> Reply:
-    limit = limit_of(asked, default)
-    return Reply(b"limit is no number\n", status=BAD) if limit is None else show(limit)
+    return Page("/decisions", recent, takes=("name", "limit")), Page("/decisions/{namespace}/{pod}", about, takes=("limit",))
 
 
 def _document(told: Told, found: list[Record], limit: int) -> dict[str, Any]:

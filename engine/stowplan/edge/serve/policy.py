@@ -22,4 +22,4 @@ def policy(
         told = {**HEAD, **stand().to_json(), **identified(now), "profiles": list(now.policy.profiles)}
         return as_json(told | ({"rollout": versions} if versions else {}))
 
-    return Page("/policy", answer)
+    return Page("/policy", answer, takes=())

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from math import floor
 from typing import Any
 
-from stowplan.edge.serve.decisions import BAD, limit_of
-from stowplan.edge.serve.pages import Asked, Page, Reply, as_json
+from stowplan.edge.serve.pages import Asked, Page, Reply, as_json, limit_of, names_of, quoted, refused
 from stowplan.edge.serve.standing import Stand, Standing
 from stowplan.loop.ledger import Ledger
 from stowplan.loop.waiting import FLUSH_SECONDS, POOL_SECONDS, Place, Waiting
@@ -17,6 +16,8 @@ from stowplan.text.moments import rfc3339_micro
 
 MOST = 1000
 """Pods that are shown unless a `limit` is given."""
+LONGEST = 4096
+"""Characters of a message."""
 ACTIVE, BACKING_OFF, UNSCHEDULABLE, GATED = "active", "backing off", "unschedulable", "gated"
 PREEMPTING, BINDING, ASKING, UNSERVED = "preempting", "being bound", "asking extenders", "not served"
 ORDER = (BINDING, ASKING, ACTIVE, PREEMPTING, BACKING_OFF, UNSCHEDULABLE, GATED, UNSERVED)
@@ -28,11 +29,13 @@ def queue(ledger: Callable[[], Ledger], stand: Stand = lambda: Standing(leads=Tr
 
     def answer(asked: Asked) -> Reply:
         now = ledger()
-        limit, pods, states = limit_of(asked, MOST), asked.query.get("pod", ()), asked.query.get("state", ())
-        if limit is None:
-            return Reply(b"limit is no number\n", status=BAD)
+        limit, pods, states = limit_of(asked, MOST), names_of(asked, "pod", keys=True), asked.query.get("state", ())
+        if isinstance(limit, Reply):
+            return limit
+        if isinstance(pods, Reply):
+            return pods
         if unknown := [state for state in states if state not in ORDER]:
-            return Reply(f'"{unknown[0]}" is no state; states: {", ".join(ORDER)}\n'.encode(), status=BAD)
+            return refused(f"{quoted(unknown[0])} is no state; states: {', '.join(ORDER)}")
         found = list(waiting(now))
         counts = Counter(str(each["state"]) for each in found)
         kept = [each for each in found if (not pods or _is(each, pods)) and (not states or each["state"] in states)]
@@ -52,7 +55,7 @@ def queue(ledger: Callable[[], Ledger], stand: Stand = lambda: Standing(leads=Tr
             }
         )
 
-    return Page("/queue", answer)
+    return Page("/queue", answer, takes=("pod", "state", "limit"))
 
 
 def _is(each: dict[str, Any], pods: tuple[str, ...]) -> bool:
@@ -101,6 +104,8 @@ def _entry(entry: Waiting, state: str, more: dict[str, Any]) -> dict[str, Any]:
     """A pod that a profile serves. `nextTry` is the latest moment: a change of the cluster or of the policy may come earlier."""
     said = {"message": entry.message, "plugins": sorted(entry.rejectors), "node": entry.pod.nominated_node} | more
     kept = {name: value for name, value in said.items() if value}
+    if len(str(kept.get("message", ""))) > LONGEST:
+        kept["message"] = f"{kept['message'][:LONGEST]} ..."
     return _head(entry.pod) | {"state": state, "attempts": entry.attempts} | kept
 
 

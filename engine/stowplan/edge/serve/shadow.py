@@ -19,4 +19,4 @@ def shadow(compared: Callable[[], Shadow | None]) -> Page:
             else as_json(found.to_json())
         )
 
-    return Page("/shadow", answer)
+    return Page("/shadow", answer, takes=())

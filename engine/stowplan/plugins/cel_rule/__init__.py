@@ -6,35 +6,30 @@ scores   a node by the value of the score; one without a value gets 0
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from stowplan.cel import CelError, Program
 from stowplan.cel.column import Column
-from stowplan.cel.meter import ExhaustedError, together
+from stowplan.cel.meter import ExhaustedError
 from stowplan.objects import Pod
 from stowplan.plugins.cel_rule.columns import bindings_of, suits
 from stowplan.plugins.cel_rule.compiled import Ask, Expressions, PodSide, Texts
-from stowplan.plugins.cel_rule.rows import SOME, Judge, answers
+from stowplan.plugins.cel_rule.faults import NUMBERS, column_errors, failed_rows, no_bool, no_score, point, printable, why_failed
+from stowplan.plugins.cel_rule.rows import SOME, Judge, answers, budget
 from stowplan.plugins.plugin import FILTERS, FILTERS_AND_SCORES, MAX_SCORE, Normalise, Plugin, Reason, Rejections
-from stowplan.state import Cluster, Feasible, Mask, Numbers
+from stowplan.state import Cluster, Feasible, Mask, Numbers, Rows
 
 UNIT = 1_000_000
 """Steps of a point in which scores with fractions are kept."""
-MOST = 1_000_000.0
-"""Largest score of a rule, and with the other sign the smallest."""
-NUMBERS = ("int", "double")
-NO_SCORE = "the score is no number in range"
-NAN = "the score is NaN, as 0.0 / 0.0 is"
+Verdict: TypeAlias = tuple[Reason | None, str | None]
+"""Why a row is rejected, if it is; why the rule has no value for it, if it has none."""
 MOST_TEXTS = 256
 """Distinct messages of one rule for one pod; further nodes get the last of them."""
-LONGEST = 1024
-"""Characters of a message that an expression makes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +74,7 @@ def score_rule(expressions: Expressions, conduct: Conduct, normalize: str) -> Pl
         reads=expressions.reading.columns,
         asks=partial(_asks, expressions),
         rejects=partial(_rejects, _Rule(expressions, conduct), judge) if conduct.fails_closed else None,
-        scores=partial(_scores, expressions, conduct.unit, partial(_point, conduct.unit)),
+        scores=partial(_scores, expressions, conduct.unit, partial(_scored, conduct.unit)),
         normalise=_NORMALISE[normalize](conduct.unit),
         unit=conduct.unit,
         personal=expressions.reading.personal,
@@ -108,51 +103,52 @@ def _asks(expressions: Expressions, pod: Pod, _: object, cluster: Cluster) -> As
 
 def _applies(when: Program, side: PodSide) -> Any:
     try:
-        return when.evaluate(side.bindings, side.meter)
+        return side.once(when, side.bindings)
     except ExhaustedError as exhausted:
+        side.exhausted = exhausted.error.message
         return exhausted.error
 
 
-def _failure(ask: Ask) -> str | None:
-    """Why a rule has no value for a pod on any node."""
-    return ask.failure or (None if ask.side is None else ask.side.exhausted)
+def _remember(ask: Ask, exhausted: ExhaustedError, cluster: Cluster) -> str:
+    """A rule that needs too much for all nodes has no value on some of them either: answers must not depend on who else asks.
 
-
-def _remember(ask: Ask, exhausted: ExhaustedError) -> str:
-    """A rule that needs too much for all nodes has no value on some of them either: answers must not depend on who else asks."""
+    What was only supposed leaves nothing behind.
+    """
     assert ask.side is not None
-    ask.side.exhausted = exhausted.error.message
+    if cluster.changes is None:
+        ask.side.exhausted = exhausted.error.message
     return exhausted.error.message
 
 
 def _column(expressions: Expressions, side: PodSide, cluster: Cluster) -> Column:
     """The values of all rows; ExhaustedError where they take too much work."""
-    total = together(cluster.size)
+    total = budget(side, cluster)
     column = expressions.value.evaluate_rows(bindings_of(side, cluster, total), cluster.size, total).column
     if total.exhausted:
         raise total.exceeded()
     return column
 
 
-def _rejects(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Cluster) -> Rejections:
+def _rejects(rule: _Rule, judge: partial[Verdict], ask: Ask, cluster: Cluster) -> Rejections:
     if not cluster.size:
         return {}
-    failure = _failure(ask)
+    failure = ask.missing
     if failure is None:
         try:
             return _judged(rule, judge, ask, cluster)
         except ExhaustedError as exhausted:
-            failure = _remember(ask, exhausted)
+            failure = _remember(ask, exhausted, cluster)
     return {_failed(rule.expressions, rule.conduct, failure): np.full(cluster.size, rule.conduct.fails_closed)}
 
 
-def _judged(rule: _Rule, judge: partial[Reason | None], ask: Ask, cluster: Cluster) -> Rejections:
+def _judged(rule: _Rule, judge: partial[Verdict], ask: Ask, cluster: Cluster) -> Rejections:
     expressions, conduct = rule.expressions, rule.conduct
     assert ask.side is not None
     if judge.func is _verdict and _in_columns(expressions, cluster):
         column = _column(expressions, ask.side, cluster)
         if column.kind == "bool":
             refused = ~column.data if column.failures is None else ~column.data & ~column.failures.mask
+            ask.side.looked(cluster, failed_rows(column), partial(why_failed, column))
             found = _refusing(rule, judge, ask, cluster, refused)
             return {**found, **_failing(expressions, conduct, column)}
     return _by_rows(rule, judge, ask, cluster)
@@ -192,12 +188,20 @@ def _refusing(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster, refused: Ma
 def _by_rows(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster) -> Rejections:
     assert ask.side is not None
     conduct = rule.conduct
-    reasons, of = answers(rule.expressions.value, judge, ask.side, cluster)
+    reasons, of = _answered(rule.expressions, judge, ask.side, cluster)
     numbers = _numbered(reasons, Reason(conduct.message, conduct.final))
     if len(numbers) == 1:
         return {}
     codes = np.array([numbers[reason] for reason in reasons], dtype=np.int64)[of]
     return {reason: codes == number for reason, number in _texts(numbers)}
+
+
+def _answered(expressions: Expressions, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[Any], Rows]:
+    """Answers row by row, and for each asked row which of them it gets."""
+    found, of = answers(expressions.value, judge, side, cluster)
+    failed = np.array([why is not None for _, why in found], dtype=np.bool_)
+    side.looked(cluster, failed[of] if failed.any() else None, lambda place: found[of[place]][1] or "")
+    return [answer for answer, _ in found], of
 
 
 def _numbered(reasons: list[Reason | None], plain: Reason) -> dict[Reason | None, int]:
@@ -220,64 +224,54 @@ def _texts(numbers: dict[Reason | None, int]) -> list[tuple[Reason, int]]:
     return [(reason, number) for number, reason in found.items()]
 
 
-def _verdict(expressions: Expressions, conduct: Conduct, value: Any, bindings: Mapping[str, Any], texts: Texts) -> Reason | None:
-    """Why a node is rejected for which the filter has this value; None if it is not."""
+def _verdict(expressions: Expressions, conduct: Conduct, value: Any, bindings: Mapping[str, Any], texts: Texts) -> Verdict:
+    """Why a node is rejected for which the filter has this value; None if it is not. And why that is no value."""
     if value is True:
-        return None
-    if isinstance(value, CelError):
-        return _failed(expressions, conduct, value.message) if conduct.fails_closed else None
+        return None, None
     if value is not False:
-        return _failed(expressions, conduct, "the filter is neither true nor false") if conduct.fails_closed else None
+        why = no_bool(value) or ""
+        return (_failed(expressions, conduct, why) if conduct.fails_closed else None), why
     text = None if expressions.message is None else texts.say(expressions.message, bindings)
-    return Reason(printable(text) if isinstance(text, str) and text.strip() else conduct.message, conduct.final)
+    return Reason(printable(text) if isinstance(text, str) and text.strip() else conduct.message, conduct.final), None
 
 
-def _unscored(expressions: Expressions, conduct: Conduct, value: Any, *_: Any) -> Reason | None:
+def _unscored(expressions: Expressions, conduct: Conduct, value: Any, *_: Any) -> Verdict:
     """Why a node is rejected that has no score."""
-    if _point(conduct.unit, value) is not None:
-        return None
-    return _failed(expressions, conduct, value.message if isinstance(value, CelError) else _no_score(value))
+    why = no_score(value)
+    return (None if why is None else _failed(expressions, conduct, why)), why
 
 
-def printable(text: str) -> str:
-    """A text made by an expression, cut and without characters that a terminal would act upon."""
-    return "".join(c if c.isprintable() else " " for c in text[:LONGEST]).strip()
+def _scored(unit: int, value: Any, *_: Any) -> tuple[int, str | None]:
+    """A score in steps of the unit, 0 for what is none."""
+    return point(unit, value) or 0, no_score(value)
 
 
 def _failed(expressions: Expressions, conduct: Conduct, why: str) -> Reason:
     return Reason(f"rule {expressions.name} failed: {printable(why)}", conduct.final)
 
 
-def _point(unit: int, value: Any, *_: Any) -> int | None:
-    """A score in steps of the unit; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > MOST:
-        return None
-    return int(value) if unit == 1 else round(value * unit)
-
-
-def _steps(column: Column, unit: int) -> Numbers:
+def _steps(column: Column, failed: Mask, unit: int) -> Numbers:
     """Scores in steps of the unit, 0 for what is none."""
-    good = np.isfinite(column.data) & (np.abs(column.data) <= MOST)
-    if column.failures is not None:
-        good &= ~column.failures.mask
-    points: Numbers = np.where(good, column.data, 0)
+    points: Numbers = np.where(failed, 0, column.data)
     return points.astype(np.int64) if unit == 1 else np.rint(points * unit).astype(np.int64)
 
 
 def _scores(expressions: Expressions, unit: int, judge: Judge, ask: Ask, cluster: Cluster, _: Feasible) -> Numbers | None:
-    if _failure(ask) is not None or not cluster.size:
+    if ask.missing is not None or not cluster.size:
         return np.zeros(cluster.size, dtype=np.int64)
     assert ask.side is not None
     try:
         if _in_columns(expressions, cluster):
             column = _column(expressions, ask.side, cluster)
             if column.kind in NUMBERS:
-                return _steps(column, unit)
-        points, of = answers(expressions.value, judge, ask.side, cluster)
+                failed = failed_rows(column)
+                ask.side.looked(cluster, failed, partial(why_failed, column))
+                return _steps(column, failed, unit)
+        points, of = _answered(expressions, judge, ask.side, cluster)
     except ExhaustedError as exhausted:
-        _remember(ask, exhausted)
+        _remember(ask, exhausted, cluster)
         return np.zeros(cluster.size, dtype=np.int64)
-    return np.array([point or 0 for point in points], dtype=np.int64)[of]
+    return np.array(points, dtype=np.int64)[of]
 
 
 # Errors, for explanations: where a rule has no value, whatever that leads to
@@ -288,12 +282,12 @@ def errors(plugin: Plugin, ask: Ask, cluster: Cluster) -> Mapping[str, Mask]:
     expressions = expressions_of(plugin)
     if expressions is None or not cluster.size:
         return {}
-    failure = _failure(ask)
+    failure = ask.missing
     if failure is None:
         try:
             return _errors(plugin, expressions, ask, cluster)
         except ExhaustedError as exhausted:
-            failure = _remember(ask, exhausted)
+            failure = _remember(ask, exhausted, cluster)
     return {failure: np.ones(cluster.size, dtype=np.bool_)}
 
 
@@ -302,41 +296,20 @@ def _errors(plugin: Plugin, expressions: Expressions, ask: Ask, cluster: Cluster
     if _in_columns(expressions, cluster):
         column = _column(expressions, ask.side, cluster)
         if column.kind == ("bool" if plugin.scores is None else column.kind if column.kind in NUMBERS else ""):
-            return _column_errors(column)
-    texts, of = answers(expressions.value, _filter_error if plugin.scores is None else _score_error, ask.side, cluster)
+            return column_errors(column)
+    found, of = answers(expressions.value, _no_bool if plugin.scores is None else _no_score, ask.side, cluster)
+    texts = [why for _, why in found]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     codes = np.array([numbers[text] for text in texts], dtype=np.int64)[of]
     return {text: codes == number for text, number in numbers.items() if text is not None}
 
 
-def _column_errors(column: Column) -> Mapping[str, Mask]:
-    found: dict[str, Mask] = {}
-    failed = np.zeros(len(column), dtype=np.bool_)
-    if column.failures is not None:
-        failed = column.failures.mask
-        for number, error in enumerate(column.failures.table, 1):
-            text, mask = printable(error.message), column.failures.codes == number
-            found[text] = found[text] | mask if text in found else mask
-    if column.kind in NUMBERS:
-        found[NAN] = np.isnan(column.data) & ~failed
-        found[NO_SCORE] = ~(np.abs(column.data) <= MOST) & ~failed & ~found[NAN]
-    return {text: mask for text, mask in found.items() if mask.any()}
+def _no_bool(value: Any, *_: Any) -> tuple[None, str | None]:
+    return None, no_bool(value)
 
 
-def _filter_error(value: Any, *_: Any) -> str | None:
-    if isinstance(value, CelError):
-        return printable(value.message)
-    return None if isinstance(value, bool) else "the filter is neither true nor false"
-
-
-def _score_error(value: Any, *_: Any) -> str | None:
-    if isinstance(value, CelError):
-        return printable(value.message)
-    return _no_score(value) if _point(1, value) is None else None
-
-
-def _no_score(value: Any) -> str:
-    return NAN if isinstance(value, float) and math.isnan(value) else NO_SCORE
+def _no_score(value: Any, *_: Any) -> tuple[None, str | None]:
+    return None, no_score(value)
 
 
 # Normalisation: from raw scores to 0..100, in steps of the unit

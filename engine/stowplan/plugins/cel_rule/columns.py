@@ -1,18 +1,17 @@
-"""Nodes as columns of the expression language: the same members as `NodeView`, for all asked rows at once.
-
-Only what stands in columns of the cluster is here; a rule that reads anything else of a node goes row by row.
-"""
+"""Nodes as columns of the expression language: the same members as `NodeView`, for all asked rows at once."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from stowplan.cel import CelError
+from stowplan.cel.access import get_field
 from stowplan.cel.column import Column, Dictionary, Elements, Failures, Ragged, View
 from stowplan.cel.errors import no_key
 from stowplan.cel.lift import each
@@ -23,13 +22,26 @@ from stowplan.plugins.cel_rule.compiled import PodSide
 from stowplan.plugins.cel_rule.crowdcolumns import OF_KIND, CrowdColumns
 from stowplan.plugins.cel_rule.domaincolumns import DomainColumns, NodeProbe, calls
 from stowplan.plugins.cel_rule.members import Derive, Members, Plain
-from stowplan.plugins.cel_rule.nodeview import NodeView, Scene
-from stowplan.plugins.cel_rule.reading import FACTS, Reading
-from stowplan.state import ALLOCATABLE, CROWD, NAME, REQUESTED, TAINTS, UNSCHEDULABLE, Cluster, Coded, label
+from stowplan.plugins.cel_rule.nodeview import NodeView, Scene, annotations_of, image_list, is_true, taint_list
+from stowplan.plugins.cel_rule.rawcolumns import RawColumns, ages
+from stowplan.plugins.cel_rule.reading import Reading
+from stowplan.state import (
+    ALLOCATABLE,
+    CROWD,
+    IMAGE_LISTS,
+    LABELS,
+    NAME,
+    READY,
+    REQUESTED,
+    TAINTS,
+    UNSCHEDULABLE,
+    Cluster,
+    Coded,
+    label,
+)
 from stowplan.state import Column as Fact
 
-_FACTS: dict[Any, Fact[Coded[Any]]] = {"name": NAME, "unschedulable": UNSCHEDULABLE}
-_CODED = frozenset((NAME, UNSCHEDULABLE, TAINTS))
+_RAW = frozenset(("apiVersion", "kind", "metadata", "spec", "status"))
 
 
 def suits(reading: Reading) -> bool:
@@ -39,14 +51,8 @@ def suits(reading: Reading) -> bool:
 
 def obstacle(reading: Reading) -> str | None:
     """What keeps a rule from being evaluated in columns; None if nothing does."""
-    if reading.raw:
-        fields = ", ".join(sorted(".".join(path) for path in reading.raw))
-        return f"it reads the object itself ({fields}): once for each distinct value"
     if not reading.of_pods <= OF_KIND:
         return f"it reads {', '.join(sorted(reading.of_pods - OF_KIND))} of the pods on a node"
-    others = [member for member, column in FACTS.items() if column in reading.coded and column not in _CODED]
-    if others:
-        return f"it reads {', '.join(others)}: once for each distinct value"
     return "it reads all amounts at once" if None in reading.amounts.values() else None
 
 
@@ -59,21 +65,32 @@ class NodeColumns(Members):
         return NodeView(self.scene, place)
 
     def derive(self, tag: Hashable, function: Derive) -> View:
-        return DomainColumns(self.scene, function(NodeProbe())) if calls(tag, "domain") else super().derive(tag, function)
+        if calls(tag, "domain"):
+            return DomainColumns(self.scene, function(NodeProbe()))
+        if isinstance(tag, tuple) and tag[-1] in _RAW and tag[0] in ("field", "has", "look"):
+            paths = [path for path in self.scene.reading.raw if path[0] == tag[-1]]
+            if tag[0] == "field" and tag[-1] == "metadata":
+                return MetadataColumns(self.scene, paths, ((tag, function),))
+            if paths:
+                return RawColumns(self.scene, paths, ((tag, function),))
+        return super().derive(tag, function)
 
     def known(self, kind: str, key: Any) -> View | None:
-        if kind != "field":
-            return None
-        if key in ("labels", "metadata"):  # of the metadata only labels and name are read, or this would not run
-            return LabelColumns(self.scene) if key == "labels" else NodeColumns(self.scene)
-        if key in ("allocatable", "requested", "free"):
-            return AmountColumns(self.scene, key)
-        if key == "pods":
-            crowd = self.scene.cluster[CROWD]
-            return Ragged(crowd.offsets, CrowdColumns(crowd, self.scene.now), None)
-        if key in _FACTS:
-            return Plain(coded(self.scene.cluster[_FACTS[key]], CelError("absent")))
-        return None
+        make = _MEMBERS.get(key) if kind == "field" else None
+        return None if make is None else make(self.scene)
+
+
+class MetadataColumns(RawColumns):
+    """`node.metadata`, whose labels and name are known without the raw object."""
+
+    __slots__ = ()
+
+    def derive(self, tag: Hashable, function: Derive) -> View:
+        if tag == ("field", "labels"):
+            return LabelColumns(self._scene)
+        if tag == ("field", "name"):
+            return Plain(coded(self._scene.cluster[NAME], CelError("absent")))
+        return super().derive(tag, function)
 
 
 class LabelColumns(Members):
@@ -83,6 +100,11 @@ class LabelColumns(Members):
 
     def value(self, place: int) -> Any:
         return self.scene.cluster.node(int(self.scene.cluster.asked[place])).labels
+
+    def every(self) -> View:
+        if LABELS not in self.scene.reading.coded:
+            return super().every()
+        return Plain(coded(self.scene.cluster[LABELS], CelError("absent")))
 
     def known(self, kind: str, key: Any) -> View | None:
         view = self.scene.cluster[label(key)]
@@ -152,6 +174,41 @@ def coded(view: Coded[Any], missing: CelError) -> Column:
 def optional(view: Coded[Any]) -> Column:
     """The same with optional values."""
     return Column("coded", view.codes, _forms(view)["optional"])
+
+
+def _annotations(scene: Scene) -> View:
+    metadata = MetadataColumns(scene, [path for path in scene.reading.raw if path[0] == "metadata"])
+    return metadata.derive(("field", "metadata"), get_field("metadata")).derive(("or empty", "annotations"), annotations_of)
+
+
+def _pods(scene: Scene) -> View:
+    return Ragged(scene.cluster[CROWD].offsets, CrowdColumns(scene.cluster, scene.now), None)
+
+
+def _age(scene: Scene) -> View | None:
+    passed = ages(scene)
+    return None if passed is None else Plain(passed)
+
+
+def _fact(column: Fact[Coded[Any]], seen: Callable[[Any], Any] | None, scene: Scene) -> View:
+    """`seen`: what expressions see of a value of the column, where that is not the value itself."""
+    found = coded(scene.cluster[column], CelError("absent"))
+    return Plain(found if seen is None else each(found, ("seen", seen), seen))
+
+
+_MEMBERS: dict[Any, Callable[[Scene], View | None]] = {
+    "labels": LabelColumns,
+    "annotations": _annotations,
+    "pods": _pods,
+    "age": _age,
+    "name": partial(_fact, NAME, None),
+    "unschedulable": partial(_fact, UNSCHEDULABLE, None),
+    "ready": partial(_fact, READY, is_true),
+    "taints": partial(_fact, TAINTS, taint_list),
+    "images": partial(_fact, IMAGE_LISTS, image_list),
+    **{which: partial(AmountColumns, which=which) for which in ("allocatable", "requested", "free")},
+}
+"""The members of a node that have columns."""
 
 
 class VariableColumns(View):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stowplan.cel.column import Column, Elements, Rows, View
 from stowplan.plugins.cel_rule.members import Derive
 from stowplan.plugins.cel_rule.podview import SeatedView
-from stowplan.state import Crowd
+from stowplan.state import CROWD, Cluster, Crowd
 from stowplan.state.changes import Kinds
 
 OF_KIND = frozenset(("labels", "namespace", "priority", "requests"))
@@ -22,13 +22,18 @@ OF_KIND = frozenset(("labels", "namespace", "priority", "requests"))
 class CrowdColumns(View):
     """All pods on the asked nodes, one after the other."""
 
-    __slots__ = ("_crowd", "_now")
+    __slots__ = ("_cluster", "_crowd", "_now")
 
-    def __init__(self, crowd: Crowd, now: float) -> None:
-        self._crowd, self._now = crowd, now
+    def __init__(self, cluster: Cluster, now: float) -> None:
+        self._cluster, self._now = cluster, now
+        self._crowd: Crowd = cluster[CROWD]
 
     def __len__(self) -> int:
-        return len(self._crowd.codes)
+        return int(self._crowd.offsets[-1])
+
+    def section(self, first: int, last: int) -> View:
+        rows = np.searchsorted(self._crowd.offsets, (first, last))  # sections consist of whole nodes
+        return CrowdColumns(self._cluster.rows(self._cluster.asked[slice(*rows)]), self._now)
 
     def derive(self, tag: Hashable, function: Derive) -> View:
         if isinstance(tag, tuple) and tag[0] == "field" and tag[1] in OF_KIND:

@@ -9,6 +9,7 @@ import numpy as np
 
 from stowplan.cel.column import Column, Dictionary, Elements, Rows, View
 from stowplan.cel.lift import each
+from stowplan.cel.segments import walked
 from stowplan.plugins.cel_rule.nodeview import Scene
 
 Derive: TypeAlias = Callable[[Any], Any]
@@ -32,7 +33,7 @@ class Plain(View):
         return self._column
 
     def elements(self, names: int) -> Elements | None:
-        return Rows(self._column.rows()).elements(names)
+        return walked(self._column, names)
 
     def row(self, index: int) -> Any:
         return self._column.row(index)
@@ -63,9 +64,10 @@ class Members(View):
             found = self.known(tag[0], tag[-1])
             if found is not None:
                 return found
-        return self._all().derive(tag, function)
+        return self.every().derive(tag, function)
 
-    def _all(self) -> Rows:
+    def every(self) -> View:
+        """The values of all rows."""
         if self._rows is None:
             self._rows = Rows([self.value(place) for place in range(len(self))])
         return self._rows
@@ -75,7 +77,7 @@ class Members(View):
         return Column("coded", np.arange(len(self)), Dictionary(_OnDemand(self)))
 
     def elements(self, names: int) -> Elements | None:
-        return self._all().elements(names)
+        return self.every().elements(names)
 
     def row(self, index: int) -> Any:
         return self.value(index)

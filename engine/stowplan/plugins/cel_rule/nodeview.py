@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from stowplan.cel.errors import CelError
 from stowplan.cel.kinds import STRING, Struct, Type
 from stowplan.cel.meter import ExhaustedError
 from stowplan.cel.touches import Path
-from stowplan.objects import Labels, Node
+from stowplan.objects import Labels, Node, Taint
 from stowplan.plugins.cel_rule.amounts import AmountMap, base, in_base_units, of_fact
 from stowplan.plugins.cel_rule.podview import ABSENT, SECOND, STRUCTURES, Member, SeatedView, View, since
 from stowplan.plugins.cel_rule.reading import CREATED, Reading
@@ -58,7 +58,7 @@ class Scene:
         self._areas: dict[str, Area] = {}
         self._counts: dict[tuple[str, LabelTest], Numbers] = {}
         self._resources: dict[Any, list[tuple[str, Numbers]]] = {}
-        self._read: dict[tuple[Path, bytes], Any] = {}
+        self._read: dict[tuple[Path, bytes | int], Any] = {}
 
     def domains(self) -> set[str]:
         """Labels whose domains somebody asked about."""
@@ -99,16 +99,52 @@ class Scene:
             self._resources[column] = arrays
         return in_base_units({name: int(array[place]) for name, array in arrays})
 
-    def raw(self, path: Path, place: int, kind: Type) -> Any:
+    def raw(self, path: Path, place: int) -> Any:
         """A field of the raw object of one row; a Gap where it lacks it. Rows with equal JSON share the value."""
         coded = self.cluster[raw_field(path)]
         text = coded.values[int(coded.codes[place])]
-        if isinstance(text, int):
-            return Gap(text)
         found = self._read.get((path, text), self)
         if found is self:
-            found = self._read[path, text] = read(_decode(text), kind)
+            found = self._read[path, text] = decoded(path, text)
         return found
+
+
+def decoded(path: Path, text: bytes | int) -> Any:
+    """A field of the raw object as its column has it: the value, or a Gap."""
+    return Gap(text) if isinstance(text, int) else read(_decode(text), _kind_at(path))
+
+
+def assembled(own: Mapping[str, Any], fields: Iterable[tuple[Path, Any]], *, structure: bool) -> Any:
+    """A member of the raw object, made of values and Gaps of its fields and of `own`, its fields that are known otherwise."""
+    member: dict[str, Any] = dict(own)
+    for path, value in fields:
+        if isinstance(value, Gap):
+            _ensure(member, path[1 : value.depth])
+        elif len(path) == 1:
+            return value
+        else:
+            _put(member, path[1:], value)
+    return member if member or structure else ABSENT
+
+
+def annotations_of(metadata: Mapping[str, Any]) -> Any:
+    """`node.annotations`."""
+    return metadata.get("annotations", {})
+
+
+def taint_list(taints: Sequence[Taint]) -> list[dict[str, str]]:
+    """`node.taints`."""
+    return [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]
+
+
+def image_list(images: Sequence[tuple[Sequence[str], int]]) -> list[dict[str, Any]]:
+    """`node.images`."""
+    return [{"name": name, "size": float(size)} for names, size in images for name in names]
+
+
+def is_true(value: bytes | int) -> bool:
+    """`node.ready`."""
+    return value == 1
 
 
 def _part(name: str, view: NodeView) -> Any:
@@ -132,21 +168,13 @@ class NodeView(View):
 
     def part(self, name: str) -> Any:
         """A member of the raw object, with those of its fields that the rule reads."""
-        member: dict[str, Any] = {"labels": self.node.labels, "name": self.node.name} if name == "metadata" else {}
-        for path in self.scene.reading.raw:
-            if path[0] == name:
-                value = self.scene.raw(path, self.place, _kind_at(path))
-                if isinstance(value, Gap):
-                    _ensure(member, path[1 : value.depth])
-                elif len(path) == 1:
-                    return value
-                else:
-                    _put(member, path[1:], value)
-        return member if member or name in STRUCTURES else ABSENT
+        own = {"labels": self.node.labels, "name": self.node.name} if name == "metadata" else {}
+        fields = ((path, self.scene.raw(path, self.place)) for path in self.scene.reading.raw if path[0] == name)
+        return assembled(own, fields, structure=name in STRUCTURES)
 
     def age(self) -> Any:
         """The time since the node was made."""
-        created = self.scene.raw(CREATED, self.place, object_type("ObjectMeta").fields["creationTimestamp"])
+        created = self.scene.raw(CREATED, self.place)
         return ABSENT if isinstance(created, Gap) else since(created.ns / SECOND, self.scene.now)
 
     def free(self) -> AmountMap:
@@ -158,16 +186,16 @@ class NodeView(View):
     members: ClassVar[Mapping[str, Member]] = {
         "name": lambda view: view.node.name,
         "labels": lambda view: view.node.labels,
-        "annotations": lambda view: view.part("metadata").get("annotations", {}),
+        "annotations": lambda view: annotations_of(view.part("metadata")),
         "allocatable": lambda view: of_fact(view.node.allocatable),
         "requested": lambda view: view.scene.amounts(REQUESTED, view.place),
         "free": lambda view: view.free(),
         "pods": lambda view: [SeatedView(pod, view.scene.now) for pod in view.scene.cluster.pods_at(view.place)],
-        "taints": lambda view: [{"key": t.key, "value": t.value, "effect": t.effect} for t in view.node.taints],
+        "taints": lambda view: taint_list(view.node.taints),
         "unschedulable": lambda view: view.node.unschedulable,
-        "images": lambda view: [{"name": name, "size": float(size)} for names, size in view.node.images for name in names],
+        "images": lambda view: image_list(view.node.images),
         "age": lambda view: view.age(),
-        "ready": lambda view: view.scene.cluster[READY].values[int(view.scene.cluster[READY].codes[view.place])] == 1,
+        "ready": lambda view: is_true(view.scene.cluster[READY].values[int(view.scene.cluster[READY].codes[view.place])]),
         **{name: partial(_part, name) for name in ("apiVersion", "kind", "metadata", "spec", "status")},
     }
 

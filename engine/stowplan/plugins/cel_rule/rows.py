@@ -9,7 +9,8 @@ import numpy as np
 
 from stowplan.cel import Program
 from stowplan.cel.environment import COST_LIMIT
-from stowplan.cel.meter import Total, together
+from stowplan.cel.meter import Total
+from stowplan.plugins.cel_rule.allowance import SEAT, SIGHT, START, Purpose
 from stowplan.plugins.cel_rule.compiled import PodSide, Texts
 from stowplan.plugins.cel_rule.nodeview import Scene
 from stowplan.state import Cluster, Numbers, Rows, domain_of
@@ -23,11 +24,11 @@ MOST_REMEMBERED = 4096
 ROW = 20
 """Units of a row besides what its expressions cost."""
 
-Judge: TypeAlias = Callable[[Any, Mapping[str, Any], Texts], Any]
-"""(value or CelError, variables, makes messages) -> the rule's answer, which is hashable."""
+Judge: TypeAlias = Callable[[Any, Mapping[str, Any], Texts], tuple[Any, str | None]]
+"""(value or CelError, variables, makes messages) -> the rule's answer, and why it has no value if it has none; hashable."""
 
 
-def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[Any], Rows]:
+def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[tuple[Any, str | None]], Rows]:
     """Answers of a rule, and for each asked row which of them it gets; ExhaustedError where that takes too much work."""
     reading, size = side.expressions.reading, cluster.size
     arrays = list(reading.apart(cluster))  # also where they are not needed: a watch must learn of them
@@ -43,6 +44,18 @@ def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> 
     return _remembered(arrays, ask, side.answers.setdefault(judge, {}))
 
 
+def budget(side: PodSide, cluster: Cluster) -> Total:
+    """The budget of one evaluation over the asked rows. ExhaustedError where nothing is left."""
+    total = side.expressions.allowance.share(cluster.size, purpose_of(cluster))
+    total.spend(START)
+    return total
+
+
+def purpose_of(cluster: Cluster) -> Purpose:
+    """What a look at the rows is for."""
+    return Purpose.DECIDING if cluster.changes is None else Purpose.SUPPOSING
+
+
 class _Evaluation:
     """The rule at one place after the other."""
 
@@ -50,14 +63,16 @@ class _Evaluation:
         self._program, self._judge, self._side = program, judge, side
         self.scene: Scene | None = None
         self.cluster, self.size = cluster, cluster.size
-        self._total: Total = together(cluster.size)
-        self._texts = Texts(cluster.size)
+        self._total, self._purpose = budget(side, cluster), purpose_of(cluster)
+        self._texts = Texts(side.expressions.allowance, cluster.size)
 
     def at(self, place: int) -> Any:
         """The answer for one of the asked rows."""
         side = self._side
         if self.scene is None:
             self.scene = Scene(self.cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+        seats = len(self.cluster.pods_at(place)) if side.expressions.reading.pods else 0
+        side.expressions.allowance.charge(SIGHT + SEAT * seats, self._purpose)
         meter = self._total.part(COST_LIMIT)
         bindings = side.at(self.scene, place, meter)
         value = self._program.evaluate(bindings, meter)

@@ -7,10 +7,18 @@ import pytest
 import yaml
 from aiohttp import web
 
+from stowplan.edge.kube import aio
 from stowplan.edge.kube.aio import connected
 from stowplan.edge.kube.lines import lines
 from stowplan.edge.kube.transport import Request, UnansweredError, UnsentError
 from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
+
+
+@pytest.fixture(params=["own connections", "session"], autouse=True)
+def _way(request, monkeypatch):
+    """Everything is the same over our own connections and over the official client's session."""
+    if request.param == "session":
+        monkeypatch.setattr(aio, "pool_for", lambda *_: None)
 
 
 def kubeconfig(folder, server, **user):
@@ -72,6 +80,42 @@ def test_a_status_is_an_answer_whatever_it_is(tmp_path):
 
     answer = against(tmp_path, failing, lambda transport: transport.request(Request("GET", "/")))
     assert (answer.status, answer.body) == (503, b"no")
+
+
+def test_a_redirection_is_followed(tmp_path):
+    async def elsewhere(request):
+        if request.path == "/there":
+            return web.Response(body=await request.read())
+        raise web.HTTPTemporaryRedirect("/there")
+
+    answer = against(tmp_path, elsewhere, lambda transport: transport.request(Request("PUT", "/", body=b"{}")))
+    assert (answer.status, answer.body) == (200, b"{}")
+
+
+def test_a_server_below_a_path(tmp_path):
+    async def where(request):
+        return web.Response(text=request.path_qs)
+
+    async def test():
+        async with serving(where) as address, connected(Whereabouts(kubeconfig(tmp_path, address + "/clusters/c/"))) as transport:
+            return await transport.request(Request("GET", "/api", {"limit": "5"}))
+
+    assert asyncio.run(test()).body == b"/clusters/c/api?limit=5"
+
+
+def test_a_proxy_is_asked_instead(tmp_path, monkeypatch):
+    """It is given the whole URL, of a server that is not there."""
+
+    async def proxy(request):
+        return web.Response(text=str(request.url))
+
+    async def test():
+        async with serving(proxy) as address:
+            monkeypatch.setenv("http_proxy", address)
+            async with connected(Whereabouts(kubeconfig(tmp_path, "http://api.invalid"))) as transport:
+                return await transport.request(Request("GET", "/api"))
+
+    assert asyncio.run(test()).body == b"http://api.invalid/api"
 
 
 def test_who_cannot_connect_has_sent_nothing(tmp_path):
@@ -152,7 +196,7 @@ def test_a_refused_watch_says_why(tmp_path):
 
 def test_new_credentials_are_looked_for_when_old_ones_are_refused(tmp_path, monkeypatch):
     """A plugin that is run for credentials gives another one every time."""
-    monkeypatch.setattr("stowplan.edge.kube.aio.RELOAD_SECONDS", 0.0)
+    monkeypatch.setattr("stowplan.edge.kube.credentials.RELOAD_SECONDS", 0.0)
     plugin, seen = tmp_path / "plugin", []
     count, credential = tmp_path / "count", '{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", %s}'
     told = credential % '"status": {"token": "t%s"}'

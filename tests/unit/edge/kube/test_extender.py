@@ -9,9 +9,10 @@ from stowplan.edge.kube.extender import Extenders
 from stowplan.edge.kube.transport import UnansweredError, UnsentError
 from stowplan.edge.kube.web import AioWeb
 from stowplan.edge.kube.writer import Help, Writer
-from stowplan.loop.effects import Bind, Consult
-from stowplan.loop.events import Advice, Bound, Failure, NodeChanged, NodeGone, NotBound
+from stowplan.loop.effects import Bind, Consult, ConsultVictims
+from stowplan.loop.events import Advice, Bound, Failure, NodeChanged, NodeGone, NotBound, VictimAdvice
 from stowplan.objects import read
+from stowplan.policy.offers import Offer
 from stowplan.profile import Extender
 from unit.edge.kube.rig import Notebook, Script, answer, caller, pod, pod_object, refusal, run
 
@@ -123,6 +124,76 @@ def test_a_ranking_that_fails_is_ignored():
     advice, notebook = consult(Answers(rank=UnsentError("refused")), extender(prioritize_verb="rank", weight=1))
     assert advice == Advice("ns/a", "u1")
     assert len(notebook.failures) == 1
+
+
+# Victims
+
+LOW = "/api/v1/namespaces/ns/pods/low"
+
+
+def low(uid="u-low"):
+    return {**pod_object(node="n1"), "metadata": {"name": "low", "namespace": "ns", "uid": uid}}
+
+
+def victims(answers, extender, script=None):
+    async def test():
+        asking = Extenders(answers, caller(script or Script(), observer=notebook))
+        running = read(low())
+        assert running.raw == b""
+        offers = {"n1": Offer((running,), 1), "n2": Offer((pod(uid="u2"),))}
+        return await asking.victims(ConsultVictims(pod(), extender, {"n1": offers["n1"]} if script else offers))
+
+    notebook = Notebook()
+    return run(test), notebook
+
+
+def test_extenders_that_know_pods_are_asked_by_identifiers():
+    told = {"n1": {"Pods": [{"UID": "u-low"}, {"uid": "u-other"}], "NumPDBViolations": 2}, "n2": {"pods": None}, "n3": None}
+    answers = Answers(preempt={"nodeNameToMetaVictims": told})
+    advice, _ = victims(answers, extender(preempt_verb="preempt"))
+    assert advice == VictimAdvice("ns/a", "u1", (("n1", ("u-low", "u-other"), 2), ("n2", (), 0), ("n3", (), 0)))
+    ((url, asked),) = answers.asked
+    assert url == "http://e/preempt"
+    assert asked == {
+        "Pod": pod_object(),
+        "NodeNameToVictims": None,
+        "NodeNameToMetaVictims": {
+            "n1": {"Pods": [{"UID": "u-low"}], "NumPDBViolations": 1},
+            "n2": {"Pods": [{"UID": "u2"}], "NumPDBViolations": 0},
+        },
+    }
+
+
+@pytest.mark.parametrize("found", [answer(200, low()), answer(200, low("recreated")), refusal(404)])
+def test_others_are_sent_whole_pods_as_long_as_those_are_there(found):
+    answers = Answers(preempt={"NodeNameToMetaVictims": None})
+    advice, _ = victims(answers, Extender(url_prefix="http://e", preempt_verb="preempt"), Script().on("GET", LOW, found))
+    assert advice == VictimAdvice("ns/a", "u1")
+    ((_, asked),) = answers.asked
+    whole = {"n1": {"Pods": [low()], "NumPDBViolations": 1}}
+    there = msgspec.json.decode(found.body) == low()
+    assert (asked["NodeNameToVictims"], asked["NodeNameToMetaVictims"]) == (whole if there else {}, None)
+
+
+def test_victims_that_cannot_be_looked_up_are_an_error():
+    advice, _ = victims(Answers(), Extender(url_prefix="http://e", preempt_verb="preempt"), Script().on("GET", LOW, refusal(403)))
+    assert advice.error == "pod ns/low, a victim, cannot be looked up: no"
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (answer(503), "failed preempt with extender at URL http://e/preempt, code 503"),
+        ({"NodeNameToMetaVictims": {"n1": {"Pods": 5}}}, "the extender at URL http://e/preempt answered nonsense: "),
+        ({"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": 5}]}}}, "the extender at URL http://e/preempt answered nonsense: "),
+        ({"NodeNameToMetaVictims": {"n1": 5}}, "the extender at URL http://e/preempt answered nonsense: "),
+    ],
+)
+def test_an_extender_that_fails_about_victims_says_so(failure, text):
+    for ignorable in (False, True):
+        advice, notebook = victims(Answers(preempt=failure), extender(preempt_verb="preempt", ignorable=ignorable))
+        assert advice.error.startswith(text)
+        assert len(notebook.failures) == ignorable
 
 
 # Binding

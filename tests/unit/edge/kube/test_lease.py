@@ -4,8 +4,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from stowplan.edge.drive import Drive, Settings
 from stowplan.edge.kube.lease import Lease, Seat
 from stowplan.edge.kube.transport import UnansweredError, UnsentError
+from stowplan.loop.events import Cycle
 from stowplan.profile.model import LeaderElection
 from unit.edge.kube.rig import Notebook, answer, clock, refusal, run
 
@@ -181,3 +183,92 @@ def test_periods_are_those_of_the_configuration():
 
     assert run(test)[0] == "/apis/coordination.k8s.io/v1/namespaces/there/leases/mine"
     assert server.record["spec"]["leaseDurationSeconds"] == 6
+
+
+def stands_still(seconds):
+    """The event loop gets no turn for so long."""
+    asyncio.get_running_loop().now += seconds
+
+
+@pytest.mark.parametrize("seconds", [9, 12, 14])
+def test_a_leader_that_stood_still_goes_on_if_nobody_else_has_led(seconds):
+    contest = Contest(Server(), "a").run((20.5, lambda: stands_still(seconds)), seconds=60)
+    assert contest.told["a"][:1] == [True]
+    assert contest.history[-1] == "a"
+    assert contest.server.record["spec"]["leaseTransitions"] == 0
+
+
+def test_it_may_not_act_before_it_knows():
+    """Beyond the deadline nothing is valid until the server has said so."""
+    server = Server()
+    contest = Contest(server, "a")
+    seen = []
+
+    def happen():
+        stands_still(12)
+        seen.append(contest.leases["a"].valid())
+
+    contest.run((20.5, happen), (33, lambda: server.trouble.update({"a": "hangs"})), seconds=60)
+    assert seen == [False]
+    assert contest.told["a"][:2] == [True, False]
+
+
+def test_a_leader_that_stood_still_too_long_finds_another():
+    server = Server()
+    contest = Contest(server, "a")
+
+    def happen():
+        stands_still(20)
+        spec = server.record["spec"]
+        server.version += 1
+        changed = {**spec, "holderIdentity": "b", "leaseTransitions": 1}
+        metadata = {**server.record["metadata"], "resourceVersion": str(server.version)}
+        server.record = {**server.record, "metadata": metadata, "spec": changed}
+
+    contest.run((20.5, happen), seconds=60)
+    assert contest.told["a"][:2] == [True, False]
+    assert contest.spans()[-1][2] <= 20.6
+
+
+def test_a_lease_that_another_had_meanwhile_is_lost_though_it_is_free_again():
+    server = Server()
+    contest = Contest(server, "a")
+
+    def happen():
+        stands_still(20)
+        server.version += 1
+        spec = {**server.record["spec"], "holderIdentity": "", "leaseTransitions": 1}
+        server.record = {"metadata": {**server.record["metadata"], "resourceVersion": str(server.version)}, "spec": spec}
+
+    contest.run((20.5, happen), seconds=60)
+    assert contest.told["a"][:2] == [True, False]
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0, 6.0])
+def test_decisions_that_take_long_do_not_starve_the_lease(seconds):
+    """Others get a pause between two of them, and a renewal that is under way is waited for."""
+    server, decided = Server(), []
+
+    class Slow:
+        def handle(self, event, now):  # noqa: ARG002
+            if isinstance(event, Cycle):
+                decided.append(asyncio.get_running_loop().time())
+                stands_still(seconds)
+            return []
+
+        def ready(self, now):  # noqa: ARG002
+            return True
+
+        def wake_at(self):
+            return None
+
+    async def test():
+        driven = Drive(Slow(), server.client("a"), clock(), Settings(seat=Seat(ELECTION, "a"), resources=()), Notebook())
+        running = asyncio.create_task(driven.run())
+        await asyncio.sleep(200)
+        assert driven.leading
+        driven.stop()
+        await running
+
+    run(test)
+    assert len(decided) > 100 / seconds

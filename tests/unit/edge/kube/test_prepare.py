@@ -416,3 +416,58 @@ def test_a_refusal_says_why():
     shelf.put(CLAIM, claim())
     shelf.before[CLAIM] = [lambda: refusal(403, "forbidden: cannot patch")]
     assert prepare(shelf, chosen()) == refused("binding volumes: forbidden: cannot patch")
+
+
+# Claims that are given up
+
+
+def deallocate(shelf, fact):
+    async def test():
+        return await Preparations(caller(shelf, observer=Notebook()), 600.0).deallocate(pod(), fact)
+
+    return run(test)
+
+
+def held_claim(*users, **metadata):
+    results = [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": [{"resource": "pods", "uid": uid} for uid in users]}
+    metadata = {
+        "name": "k",
+        "namespace": "ns",
+        "uid": "uid-k",
+        "finalizers": ["resource.kubernetes.io/delete-protection"],
+    } | metadata
+    return {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1", "metadata": metadata, "spec": {}, "status": status}
+
+
+@pytest.mark.parametrize("users", [(), ("u1",)])
+def test_a_claim_that_nobody_else_uses_is_given_up(users):
+    shelf = Shelf()
+    shelf.put(f"{DEVICES}/k", held_claim(*users))
+    assert deallocate(shelf, read(held_claim(*users))) == ""
+    assert shelf.objects[f"{DEVICES}/k"]["status"] == {}
+
+
+@pytest.mark.parametrize("now", [held_claim("u2"), held_claim(uid="another"), held_claim(deletionTimestamp="2026-01-01T00:00:00Z")])
+def test_a_claim_that_is_not_ours_any_more_is_left_alone(now):
+    """Be it before we look, or between our look and our write."""
+    for early in (True, False):
+        shelf = Shelf()
+        shelf.put(f"{DEVICES}/k", now if early else held_claim())
+        shelf.before[f"{DEVICES}/k"] = [] if early else [lambda shelf=shelf: shelf.put(f"{DEVICES}/k", now)]
+        assert deallocate(shelf, read(held_claim())) == ""
+        assert shelf.objects[f"{DEVICES}/k"]["status"] == now["status"]
+
+
+def test_a_claim_for_extended_resources_is_deleted():
+    shelf = Shelf()
+    shelf.put(f"{DEVICES}/k", held_claim("u1"))
+    assert deallocate(shelf, replace(read(held_claim("u1")), extended=True)) == ""
+    assert shelf.objects == {}
+    shelf.put(f"{DEVICES}/k", held_claim("u2"))
+    deallocate(shelf, replace(read(held_claim("u2")), extended=True))
+    assert shelf.objects[f"{DEVICES}/k"]["status"] == held_claim("u2")["status"]
+
+
+def test_a_claim_that_cannot_be_written_is_told():
+    assert deallocate(Shelf(), read(held_claim())) == "not found"

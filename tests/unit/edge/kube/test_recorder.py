@@ -1,9 +1,12 @@
 import asyncio
+import re
 
 import msgspec
 import pytest
 
-from stowplan.edge.kube.recorder import Recorder, truncated
+from stowplan.edge.kube import recorder as recording
+from stowplan.edge.kube.recorder import Recorder
+from stowplan.edge.kube.texts import event_name, truncated
 from stowplan.edge.kube.transport import UnansweredError
 from stowplan.loop.effects import Note, Tone
 from unit.edge.kube.rig import Notebook, Script, answer, caller, pod, refusal, run
@@ -205,3 +208,41 @@ def test_long_notes_are_cut_by_bytes():
     cut = truncated("ä" * 600)
     assert cut == "ä" * 510 + " ..."
     assert len(truncated("x" + "ä" * 600).encode()) <= 1024
+
+
+VALID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "a" * 236, "a" * 237, "a" * 253, "a." * 126 + "a", "a-" * 126 + "a", "a" * 235 + "-.b", "a" * 236 + "..b"]
+)
+def test_names_of_events_are_valid(name):
+    server = Server()
+    record(server, (0, failed(who=pod(name))), (0, failed(who=pod(name, "u2"))), (20, failed("text 2", pod(name))))
+    assert len(server.kept) == 3
+    for found in server.kept:
+        assert len(found) <= 253
+        assert VALID.fullmatch(found)
+        assert found.startswith(name[:200])
+
+
+def test_names_of_events_are_upstreams_where_those_are_valid():
+    assert event_name("web-7d9", 0x18D5F0) == "web-7d9.18d5f0"
+    assert event_name("a" * 246, 0x18D5F0) == "a" * 246 + ".18d5f0"
+    assert event_name("a" * 247, 0x18D5F0) == "a" * 246 + ".18d5f0"
+
+
+def test_news_goes_before_what_has_been_written(monkeypatch):
+    """More pods than are remembered, each with news: none is dropped once the others are written."""
+    monkeypatch.setattr(recording, "MOST", 20)
+    server = Server()
+    notebook = record(server, *((number / 10, failed(who=pod(f"p{number}", f"u{number}"))) for number in range(100)))
+    assert len(server.kept) == 100
+    assert "dropped" not in notebook.notes
+
+
+def test_what_waits_to_be_written_is_bounded(monkeypatch):
+    monkeypatch.setattr(recording, "MOST", 20)
+    server = Server()
+    notebook = record(server, *((0, failed(who=pod(f"p{number}", f"u{number}"))) for number in range(100)))
+    assert (len(server.kept), notebook.notes.count("dropped")) == (20, 80)

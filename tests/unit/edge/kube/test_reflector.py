@@ -154,6 +154,21 @@ def test_a_server_in_trouble_is_asked_again_ever_more_slowly(trouble):
     assert max(gaps[:7]) <= 46
 
 
+def test_a_server_that_comes_back_after_a_long_time_is_noticed_at_once():
+    """Neither the outage nor the refusals of its first second count, and what is known need not be listed anew."""
+    script = Script().on("GET", "/api/v1/pods", listed("10"))
+    script.streams.extend((UnsentError("refused"), []) for _ in range(40))
+    script.streams.extend([(refusal(403), []), (refusal(403), []), (answer(), [line("ADDED", pod_object("a"))])])
+    batches, _ = follow(script, 200)
+    times = [moment for _, _, moment in script.watched[:43]]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert max(gaps[:40]) <= 3
+    assert gaps[20] >= 2  # it is not hurried either
+    assert sum(gaps[40:]) <= 4
+    assert [told(batch) for batch in batches] == [["a/u1"]]
+    assert len(script.requests) == 1
+
+
 def test_a_line_that_is_no_event_means_that_something_was_missed():
     script = Script().on("GET", "/api/v1/pods", listed("10"), listed("20", pod_object("a")))
     script.streams.append((answer(), [b'{"type": "ADDED", "obj']))

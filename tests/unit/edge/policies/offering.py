@@ -34,10 +34,13 @@ class Told:
     """A listener that keeps what it was told."""
 
     def __init__(self):
-        self.generations, self.refusals, self.losses = [], [], []
+        self.generations, self.refusals, self.losses, self.found = [], [], [], []
 
     def accepted(self, now):
         self.generations.append(now.generation)
+
+    def tried(self, now, found):
+        self.found.append((now.generation, found))
 
     def rejected(self, refusal, now):
         self.refusals.append((refusal.reason, None if now is None else now.generation))

@@ -5,10 +5,13 @@ import asyncio
 import pytest
 
 from stowplan.edge.policies.examine import Examiner, Offer
-from stowplan.edge.policies.telling import ComparisonGauges
+from stowplan.edge.policies.keeper import described
+from stowplan.edge.policies.telling import ComparisonGauges, PolicyGauges
+from stowplan.edge.policies.worker import worked
 from stowplan.edge.serve.configz import policy_hash
 from stowplan.loop.effects import Bind
 from stowplan.loop.events import Cycle, Failure, NotBound, PolicyChanged
+from stowplan.policy.compile import PolicyError
 from stowplan.text import Code, Diagnostic, Severity, Source
 from unit.edge.policies.offering import BAD, HEAD, LABELLED, NEVER, document, keeper, offer
 from unit.loop.driving import Scene
@@ -74,16 +77,160 @@ def test_a_bad_text_is_told_once():
     assert len(told.refusals) == 1
 
 
-def test_half_a_text_is_read_once_more():
-    whole = document(LABELLED.format("disk"))
-    scene, kept, told = started()
+def test_a_text_that_is_checked_without_end_makes_room_for_a_newer_one():
+    """It computes no more once it is given up, and is refused once."""
+    kept, told = keeper(document())
+    steps = []
 
-    async def again():
-        return offer(whole)
+    class Slow(Examiner):
+        def examine(self, found, running):
+            while found.source.text == "endless":
+                steps.append(None)
+            return Examiner().examine(found, running)
 
-    asyncio.run(kept.offer(offer(whole[:-10]), again))
-    assert told.refusals == []
-    assert scene.loop.ledger.generation == 1
+    async def test():
+        kept.examiner, kept.beside = Slow(), worked
+        overtaken = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.05, overtaken.set)
+        await kept.offer(offer("endless"), overtaken.wait)
+        await kept.offer(offer(document(LABELLED.format("disk"))))
+        await asyncio.sleep(0.1)
+        before = len(steps)
+        await asyncio.sleep(0.1)
+        return len(steps) - before
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stowplan.edge.policies.keeper.PATIENCE", 0.2)
+        assert asyncio.run(test()) == 0
+    ((reason, stays),) = told.refusals
+    assert "it takes too long to check" in reason
+    assert (stays, told.generations) == (0, [0, 1])
+
+
+def test_a_text_that_is_checked_without_end_is_given_up_if_none_follows(monkeypatch):
+    monkeypatch.setattr("stowplan.edge.policies.keeper.PATIENCE", 0.05)
+    monkeypatch.setattr("stowplan.edge.policies.keeper.LONGEST", 0.2)
+    kept, told = keeper(document())
+
+    async def beside(work):  # noqa: ARG001 - never done
+        await asyncio.sleep(60)
+
+    kept.beside = beside
+    asyncio.run(kept.offer(offer(document(NEVER)), asyncio.Event().wait))
+    assert [reason for reason, _ in told.refusals] == [
+        "error[STW301]: given up: it takes too long to check; shorten it, or its rules"
+    ]
+
+
+def test_a_slow_text_is_waited_for_while_nothing_newer_is_there(monkeypatch):
+    monkeypatch.setattr("stowplan.edge.policies.keeper.PATIENCE", 0.01)
+    kept, told = keeper(document())
+
+    async def beside(work):
+        await asyncio.sleep(0.1)
+        return work()
+
+    kept.beside = beside
+    asyncio.run(kept.offer(offer(document(NEVER)), asyncio.Event().wait))
+    assert (told.refusals, told.generations) == ([], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD,
+        f"{HEAD}profiles:\n",
+        f"{HEAD}profiles: []\n",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+        "",
+        "# nothing\n",
+        "{}",
+        "---\n",
+    ],
+)
+def test_a_text_that_says_nothing_of_profiles_is_refused(text):
+    scene, kept, told = started(CLUSTER + "pod a cpu=1 scheduler=other", document(name="other"))
+    asyncio.run(kept.offer(offer(text)))
+    assert (len(told.refusals), scene.loop.ledger.generation) == (1, 0)
+    assert list(kept.in_force.policy.profiles) == ["other"]
+
+
+def test_a_file_without_profiles_may_go_on_so():
+    """As kube-scheduler takes it at a start."""
+    scene, kept, told = started(CLUSTER, HEAD)
+    asyncio.run(kept.offer(offer(f"{HEAD}percentageOfNodesToScore: 50\n")))
+    assert (told.refusals, scene.loop.ledger.generation) == ([], 1)
+    asyncio.run(kept.offer(offer(document(name="other"))))
+    asyncio.run(kept.offer(offer(HEAD)))
+    ((reason, _),) = told.refusals
+    assert "profiles: missing: pods of the profiles so far would wait, and only default-scheduler would be served" in reason
+
+
+def test_a_configmap_does_not_begin_without_profiles():
+    """What an edit is refused with, a restart does not accept."""
+    with pytest.raises(PolicyError, match="profiles: missing"):
+        Examiner().examine(offer(HEAD, about={"name": "policy"}), None)
+
+
+@pytest.mark.parametrize("rest", [document(name="other"), "kind: ConfigMap\n", "a: [\n", "- 1\n"])
+def test_further_documents_are_refused(rest):
+    _, kept, told = started()
+    asyncio.run(kept.offer(offer(f"{document(NEVER)}---\n{rest}")))
+    ((reason, _),) = told.refusals
+    assert reason.startswith("policy.yaml:8:1: error[STW106]: only the first document of a file is read")
+
+
+@pytest.mark.parametrize("text", [f"---\n{document(NEVER)}", f"{document(NEVER)}---\n", f"# first\n---\n{document(NEVER)}...\n"])
+def test_marks_around_the_one_document_are_fine(text):
+    _, kept, told = started()
+    asyncio.run(kept.offer(offer(text)))
+    assert (told.refusals, told.generations) == ([], [0, 1])
+
+
+def test_a_name_that_is_served_no_more_is_warned_of_until_it_is_again():
+    _, kept, _ = started(CLUSTER + "pod a cpu=1 scheduler=other\npod b cpu=100", document(name="other"))
+    asyncio.run(kept.offer(offer(document(name="new"))))
+    (warning,) = kept.in_force.warnings
+    assert (warning.code, warning.severity) == (Code.NAME_REMOVED, Severity.WARNING)
+    assert 'no profile has schedulerName "other" any more: 1 pod of it waits (default/a)' in warning.message
+    assert warning.span.line == 3
+    assert described(kept)["unserved"] == {"other": 1}
+    assert kept.note().endswith('1 pod waits for schedulerName "other", which the policy has no more')
+    (family,) = [each for each in PolicyGauges(kept).collect() if each.name == "stowplan_policy_unserved_pods"]
+    assert [(sample.labels, sample.value) for sample in family.samples] == [({"scheduler_name": "other"}, 1)]
+    asyncio.run(kept.offer(offer(document(NEVER, name="new"))))
+    assert described(kept)["unserved"] == {"other": 1}, "an edit of something else does not make it right"
+    asyncio.run(kept.offer(offer(document(name="other"))))
+    assert [each.message for each in kept.in_force.warnings] == [
+        'no profile has schedulerName "new" any more: new pods of it will wait'
+    ]
+    assert described(kept)["unserved"] == {"new": 0}
+
+
+def test_the_policy_of_a_start_is_tried_once_the_cluster_is_known():
+    scene, kept, told = started(CLUSTER + "pod a cpu=1", document(NEVER))
+    looks = iter((False, True))
+    asyncio.run(kept.try_start(lambda: next(looks)))
+    ((generation, (warning,)),) = told.found
+    assert generation == 0
+    assert "rule r0: the filter lets no node pass (2 nodes of the live cluster, for default/a)" in warning.message
+    assert kept.in_force.warnings == (warning,)
+    assert (scene.loop.ledger.generation, told.refusals) == (0, [])
+    asyncio.run(kept.try_start(lambda: True))
+    assert len(told.found) == 1
+
+
+def test_the_policy_of_a_start_that_fails_on_the_live_cluster_stays(monkeypatch):
+    _, kept, told = started()
+
+    def fails(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("stowplan.edge.policies.keeper.tried", fails)
+    asyncio.run(kept.try_start(lambda: True))
+    ((_, (warning,)),) = told.found
+    assert (warning.severity, warning.message) == (Severity.WARNING, "fails on the live cluster: RuntimeError: boom")
+    assert kept.in_force.generation == 0
 
 
 @pytest.mark.parametrize(

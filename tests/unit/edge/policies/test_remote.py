@@ -123,7 +123,7 @@ def test_the_command(answering, capsys):
 
 def test_asking_nobody():
     async def look(history):
-        return await history.versions()
+        return (await history.known()).versions
 
     with pytest.raises(remote.RemoteError):
         remote.at_server(PLACE, "/nonexistent/kubeconfig", None, look)
@@ -137,7 +137,7 @@ def server_with_five(*barren):
         digest = Examiner().examine(offer(text), None).digest
         warnings = ("policy.yaml:7:5: warning[STW315]: rule r0: the filter lets no node pass",) if number in barren else ()
         known = history.with_version(known, Entry(0, digest, f"2026-01-0{number}T00:00:00Z", "", warnings), text)
-    server.put("policy-history", decode_kept(history.body(PLACE, None, known)).data)
+    server.put("policy-history", decode_kept(history.body(PLACE, None, history.Known(), known)).data)
     server.put("policy", {"policy.yaml": known[-1].text})
     return server, known
 
@@ -156,10 +156,10 @@ def test_the_scheduler_may_pick_each_of_them_up():
     for wanted in (4, 3, 2, 1):
         assert roll_back(server) == wanted
         now = known[wanted - 1]
-        found = history.versions(decode_kept(encode(server.objects["policy-history"])))
+        found = history.known(decode_kept(encode(server.objects["policy-history"])), str).versions
         found = history.with_version(found, Entry(0, now.entry.hash, "2026-02-01T00:00:00Z", ""), now.text)
         assert len(found) == 5
-        server.put("policy-history", decode_kept(history.body(PLACE, None, found)).data)
+        server.put("policy-history", decode_kept(history.body(PLACE, None, history.Known(), found)).data)
 
 
 def test_versions_that_let_no_node_pass_are_passed_over_unless_they_are_named():

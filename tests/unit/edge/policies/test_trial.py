@@ -54,10 +54,10 @@ def test_an_empty_cluster_has_nothing_to_say(tmp_path):
 
 
 def test_the_trial_ends_in_time(tmp_path):
-    """A clock that runs a hundredth of a second with every look: what is left is not looked at."""
+    """A clock that runs a twentieth of a second with every look: what is left is not looked at."""
     ticks = count()
     store = Scene().start("node n1 cpu=4\npod a cpu=1").loop.ledger.store
-    found = tried(policy(tmp_path, document(*[NEVER] * 40)), store, lambda: next(ticks) / 100)
+    found = tried(policy(tmp_path, document(*[NEVER] * 40)), store, lambda: next(ticks) / 20)
     assert len(found) < 5
     assert next(ticks) < 60
 
@@ -70,7 +70,7 @@ def test_a_rule_that_goes_row_by_row_is_not_tried_on_all_nodes(tmp_path):
     def timer():
         return sum(looked)
 
-    compiled = policy(tmp_path, document(NEVER))
+    compiled = policy(tmp_path, document('node.pods.exists(p, p.name == "x")'))
     profile = compiled.profiles["default-scheduler"]
     (rule,) = [plugin for name, plugin in profile.plugins.items() if name == "r0"]
 
@@ -82,6 +82,51 @@ def test_a_rule_that_goes_row_by_row_is_not_tried_on_all_nodes(tmp_path):
     slow = replace(compiled, profiles={"default-scheduler": replace(profile, plugins=plugins)})
     (found,) = texts(tried(slow, scene.loop.ledger.store, timer))
     assert found == "rule r0 takes about 1.0 s for one decision on 1000 nodes"
+    assert max(looked) < 0.1
+
+
+DEAR = 'node.pods.filter(p, p.name.matches("p[0-9]+-[0-4]")).size()'
+CROWD = "\n".join(f"node n{i} cpu=40\n" + "\n".join(f"pod p{i}-{j} cpu=1 on=n{i}" for j in range(10)) for i in range(200))
+
+
+def scored(tmp_path, number, score=DEAR):
+    rules = "".join(f"  - {{name: s{i}, score: '{score} + {i}'}}\n" for i in range(number))
+    return policy(tmp_path, f"{HEAD}profiles:\n- rules:\n{rules}")
+
+
+def test_scores_that_are_too_dear_together(tmp_path):
+    """Each of them is within its own budget."""
+    store = Scene().start(f"{CROWD}\npod a cpu=1").loop.ledger.store
+    assert tried(scored(tmp_path, 10), store) == ()
+    (found,) = tried(scored(tmp_path, 60), store)
+    assert found.code is Code.FAILING
+    assert found.message.startswith("the 60 rules of profile default-scheduler would take about ")
+    assert found.message.endswith("units of work, 3,000,000 are allowed")
+
+
+def test_what_there_was_no_time_for_is_taken_for_average(tmp_path):
+    ticks = count()
+    store = Scene().start(f"{CROWD}\npod a cpu=1").loop.ledger.store
+    *_, found = tried(scored(tmp_path, 60), store, lambda: next(ticks) / 100)
+    assert found.message.startswith("the 60 rules of profile default-scheduler would take about ")
+    assert next(ticks) < 120
+
+
+def test_scores_are_timed(tmp_path):
+    """A clock by which every look at a node of some 64 costs a second."""
+    scene = Scene().start("\n".join(f"node n{i} cpu=4" for i in range(1000)) + "\npod a cpu=1")
+    looked = []
+    compiled = scored(tmp_path, 1)
+    profile = compiled.profiles["default-scheduler"]
+    rule = profile.plugins["s0"]
+
+    def scores(ask, cluster, feasible):
+        looked.append(cluster.size / 1000)
+        return rule.scores(ask, cluster, feasible)
+
+    slow = {"default-scheduler": replace(profile, plugins={**profile.plugins, "s0": replace(rule, scores=scores)})}
+    (found,) = texts(tried(replace(compiled, profiles=slow), scene.loop.ledger.store, lambda: sum(looked)))
+    assert found == "rule s0 takes about 1.0 s for one decision on 1000 nodes"
     assert max(looked) < 0.1
 
 

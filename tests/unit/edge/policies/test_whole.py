@@ -286,3 +286,27 @@ def test_decisions_are_written_down(scheduler, tmp_path):
     scheduler(visit, policy=policy, decisions=str(path))
     (record,) = [json.loads(line) for line in path.read_text().splitlines()]
     assert (record["pod"], record["node"] in ("n1", "n2"), record["detailed"]) == ("default/a", True, True)
+
+
+def test_the_policy_of_a_start_is_tried_and_names_that_go_are_told(scheduler):
+    """Through the same channels as what is found of an edit."""
+
+    async def visit(session, server):
+        found = await shown(session, "/policy", lambda found: found.get("warnings"))
+        await until_true(lambda: "PolicyWarning" in policies(server))
+        server.maps.put("policy", {"policy.yaml": document(more=ALONE, name="other")})
+        await generation(session, 1)
+        await until_true(lambda: any(reason == "SchedulerNameRemoved" for reason, _, _ in server.maps.told()))
+        told = await until(session, "/metrics", 200), await until(session, "/readyz?verbose", 200)
+        return found, await page(session, "/policy"), *told
+
+    def prepare(server):
+        server.maps.put("policy", {"policy.yaml": text(NEVER)})
+
+    code, (first, second, metrics, ready), _ = scheduler(visit, following=Following(configmap=PLACE), prepare=prepare)
+    assert code == 0
+    (warning,) = first["warnings"]
+    assert "rule r0: the filter lets no node pass (2 nodes of the live cluster, for default/a)" in warning
+    assert second["unserved"] == {"default-scheduler": 1}
+    assert 'stowplan_policy_unserved_pods{scheduler_name="default-scheduler"} 1.0' in metrics
+    assert '1 pod waits for schedulerName "default-scheduler", which the policy has no more' in ready
