@@ -16,6 +16,7 @@ from stowplan.objects.migration import ZONE
 from stowplan.policy.explain import API_VERSION, profiles_json
 from stowplan.policy.extenders import left_out_json
 from stowplan.state import Numbers, Store
+from stowplan.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Running:
         return {"pods": self.pods, "judged": self.judged, **counts, "workloads": workloads}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Two policies on one cluster. `cases` are the pending pods in the old policy's queue order."""
 
@@ -77,6 +78,10 @@ class Comparison:
     running: Running | None = None
     notes: tuple[str, ...] = ()
     titles: tuple[str, str] = ("old", "new")
+
+    def __repr__(self) -> str:
+        counts = [f"{number} {change.value}" for change, number in self.changes.items()]
+        return f"<Comparison of {counted(len(self.cases), 'pending pod')}: {', '.join(counts) or 'none'}>"
 
     @property
     def rows(self) -> list[int]:

@@ -45,3 +45,8 @@ def test_what_is_still_to_be_loaded(cluster, wrong):
             stowplan.compare(old, new, cluster)
     with pytest.raises(TypeError, match="load it with load_cluster"):
         stowplan.compare(None, None, "dump.json")
+
+
+def test_a_comparison_is_short_to_look_at():
+    found = stowplan.compare(None, None, stowplan.load_cluster([]))
+    assert repr(found) == "<Comparison of 0 pending pods: none>"
