@@ -1,7 +1,6 @@
-"""Kubeconfigs with mistakes, credential plugins that fail or hang, and credentials that are renewed."""
+"""Credential plugins that fail or hang, and credentials that are renewed."""
 
 import asyncio
-import base64
 import contextlib
 import json
 import logging
@@ -12,46 +11,28 @@ import sys
 import time
 
 import pytest
-import yaml
 from aiohttp import web
 
 from stowplan.edge.kube import credentials, execplugin
 from stowplan.edge.kube.aio import connected
 from stowplan.edge.kube.credentials import Identity, obtain
 from stowplan.edge.kube.whereabouts import Whereabouts, WhereaboutsError
+from unit.edge.kube.kubeconfigs import (
+    CLUSTER,
+    SERVER,
+    TOKEN,
+    USER,
+    VERSION,
+    changed,
+    document,
+    found,
+    nowhere,
+    refused,
+    written,
+)
 from unit.edge.kube.test_aio import serving
 
-VERSION = "client.authentication.k8s.io/v1"
-TOKEN = {"token": "t"}
-SERVER = "https://127.0.0.1:6443"
-
-
-@pytest.fixture(autouse=True)
-def nowhere(monkeypatch):
-    for name in ("KUBERNETES_SERVICE_HOST", "KUBECONFIG", "HTTPS_PROXY", "https_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def document(cluster=None, user=None):
-    return {
-        "current-context": "c",
-        "clusters": [{"name": "k", "cluster": {"server": SERVER, **(cluster or {})}}],
-        "users": [{"name": "u", "user": user or {"token": "t"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-    }
-
-
-@pytest.fixture
-def written(tmp_path):
-    """Writes a kubeconfig, and returns its name."""
-
-    def write(content):
-        file = tmp_path / "config"
-        text = content if isinstance(content, str) else yaml.safe_dump(content)
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
-        return str(file)
-
-    return write
+__all__ = ["nowhere", "written"]
 
 
 @pytest.fixture
@@ -70,138 +51,6 @@ def plugin(tmp_path):
 def answering(**status):
     """A script that answers so."""
     return f"echo '{json.dumps({'kind': 'ExecCredential', 'apiVersion': VERSION, 'status': status})}'"
-
-
-def found(file, context=None):
-    return asyncio.run(obtain(Whereabouts(file, context)))
-
-
-def refused(file, context=None):
-    """The text of the error, which starts alike for all and names the file."""
-    with pytest.raises(WhereaboutsError) as caught:
-        found(file, context)
-    text = str(caught.value)
-    assert text.startswith("no connection to an API server: ")
-    assert file in text
-    assert "\n" not in text
-    return text
-
-
-WITHOUT = object()
-
-
-def changed(*path, to=WITHOUT):
-    """A good kubeconfig with one thing changed or left out."""
-    whole = document()
-    at = whole
-    for step in path[:-1]:
-        at = at[step]
-    if to is WITHOUT:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = to
-    return whole
-
-
-CLUSTER, USER, CONTEXT = ("clusters", 0, "cluster"), ("users", 0, "user"), ("contexts", 0, "context")
-NOT_PEM = base64.b64encode(b"hello").decode()
-NO_CERTIFICATE = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("", "is empty"),
-        ("a: [", "is no YAML: line 2, column"),
-        ("- a\n", "it is a list, where clusters"),
-        ("just words", "it is text, where clusters"),
-        ("a: 2001-99-99", "is no YAML"),
-        ("[" * 5000, "is no YAML"),
-        (changed("current-context"), "has no current-context; name one with --context: c"),
-        (changed("current-context", to="x"), 'has no context "x"; name another one with --context: c'),
-        (changed("current-context", to=5), "current-context is a number, not text; put it in quotes"),
-        (changed("contexts"), "there are none"),
-        (changed("contexts", to="c"), "contexts is text, not a list"),
-        (changed("contexts", 0, "name"), "contexts[0] has no name"),
-        (changed("clusters", to=[{"name": "k"}, {"name": "k"}]), 'two entries of the name "k"'),
-        (changed(*CONTEXT, to=None), 'context "c" is empty, not a mapping'),
-        (changed(*CONTEXT, "cluster"), 'context "c" names no cluster'),
-        (changed(*CONTEXT, "cluster", to="x"), 'names the cluster "x", which is not among the clusters: k'),
-        (changed(*CONTEXT, "user", to="x"), 'names the user "x", which is not among the users: u'),
-        (changed(*CLUSTER, to=[]), 'cluster "k" is a list, not a mapping'),
-        (changed(*CLUSTER, "server"), 'cluster "k" has no server'),
-        (changed(*CLUSTER, "server", to=8080), "server is a number, not text"),
-        (changed(*CLUSTER, "server", to="10.0.0.1:6443"), "is no URL such as"),
-        (changed(*CLUSTER, "server", to="https://h:99999"), "is no URL such as"),
-        (changed(*CLUSTER, "proxy-url", to="socks5://h:1"), "no URL of an HTTP proxy"),
-        (changed(*CLUSTER, "insecure-skip-tls-verify", to="yes"), "is text, not true or false"),
-        (changed(*CLUSTER, "certificate-authority", to="missing.crt"), "missing.crt cannot be read: No such file"),
-        (changed(*CLUSTER, "certificate-authority", to="."), "cannot be read: Is a directory"),
-        (changed(*CLUSTER, "certificate-authority-data", to="%%%"), "certificate-authority-data is no base64"),
-        (changed(*CLUSTER, "certificate-authority-data", to=NOT_PEM), "it has no -----BEGIN"),
-        (changed(*CLUSTER, "certificate-authority-data", to=NO_CERTIFICATE), "is no certificate in PEM"),
-        (changed(*USER, to={"client-certificate-data": NO_CERTIFICATE}), "has a client-certificate and no client-key"),
-        (
-            changed(*USER, to={"client-certificate-data": NO_CERTIFICATE, "client-key-data": NO_CERTIFICATE}),
-            "are no certificate and its key",
-        ),
-        (changed(*USER, to={"token": 5}), "token is a number, not text; put it in quotes"),
-        (changed(*USER, to={"token": "a\nb"}), "the token is none"),
-        (changed(*USER, to={"tokenFile": "missing"}), "missing cannot be read"),
-        (changed(*USER, to={"token": "t", "as": "admin"}), "to impersonate others is not supported"),
-        (changed(*USER, to={"exec": {"command": "x"}}), "exec has no apiVersion"),
-        (changed(*USER, to={"exec": {"command": "x", "apiVersion": VERSION, "args": [1]}}), "args are not all text"),
-        (
-            changed(*USER, to={"exec": {"command": "x", "apiVersion": VERSION, "env": ["A=b"]}}),
-            "env is no list of a name and a value",
-        ),
-        (changed(*USER, to={"auth-provider": {"name": "oidc"}}), 'user "u": oidc'),
-    ],
-)
-def test_a_mistake_is_told_with_its_place(written, content, told):
-    assert told in refused(written(content))
-
-
-def test_files_that_cannot_be_read(tmp_path, written):
-    assert "does not exist" in refused(str(tmp_path / "none"))
-    assert "cannot be read: Is a directory" in refused(str(tmp_path))
-    file = written(document())
-    (tmp_path / "config").write_bytes(b"\xff\xfe\x00")
-    assert "is no text in UTF-8" in refused(file)
-    assert 'has no context "other"' in refused(written(document()), "other")
-
-
-def test_without_any_kubeconfig_all_ways_to_name_one_are_told(tmp_path, monkeypatch):
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "a"))
-    with pytest.raises(WhereaboutsError, match=r"there is no kubeconfig .*/a; name one with --kubeconfig"):
-        found("")
-
-
-def test_of_several_kubeconfigs_the_first_one_counts(tmp_path, monkeypatch):
-    first, second = tmp_path / "a", tmp_path / "b"
-    first.write_text(yaml.safe_dump({"users": [{"name": "u", "user": {"token": "first"}}], "current-context": ""}))
-    second.write_text(yaml.safe_dump(document()))
-    monkeypatch.setenv("KUBECONFIG", os.pathsep.join((str(tmp_path / "none"), str(first), str(second))))
-    assert found("").authorization == "Bearer first"
-
-
-def test_what_users_may_be(written, tmp_path):
-    (tmp_path / "token").write_text("from-file\n")
-    for user, authorization in (
-        ({"token": "t", "tokenFile": "token"}, "Bearer t"),
-        ({"tokenFile": "token"}, "Bearer from-file"),
-        ({"username": "a", "password": "b"}, "Basic YTpi"),
-    ):
-        assert found(written(document(user=user))).authorization == authorization
-    assert found(written(changed(*CONTEXT, "user"))).authorization == ""
-
-
-def test_a_pod_uses_its_service_account(tmp_path, monkeypatch):
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    monkeypatch.setattr("stowplan.edge.kube.whereabouts.SERVICE_ACCOUNT", str(tmp_path))
-    with pytest.raises(WhereaboutsError, match=r"the service account of this pod: certificate-authority .*ca\.crt cannot be read"):
-        found("")
 
 
 def test_a_plugin_is_told_about_the_cluster_and_says_for_how_long(written, plugin, tmp_path):
