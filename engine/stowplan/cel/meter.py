@@ -93,9 +93,14 @@ class Total(Meter):
         return self.left < 0
 
 
+def most(rows: int) -> int:
+    """Units of one evaluation over so many rows."""
+    return max(TOGETHER, PER_ROW * rows)
+
+
 def together(rows: int, interrupted: Callable[[], bool] | None = None) -> Total:
     """The budget of so many rows."""
-    return Total(max(TOGETHER, PER_ROW * rows), interrupted)
+    return Total(most(rows), interrupted)
 
 
 def exceeded() -> CelError:

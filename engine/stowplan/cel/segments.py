@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel.column import (
+    Array,
     Codes,
     Column,
     Elements,
@@ -44,7 +45,7 @@ class Segments:
         truth = body.data == dominant
         if body.failures is not None:
             truth &= ~body.failures.mask
-        decided = self._reduce(np.logical_or, truth)
+        decided = self.reduce(np.logical_or, truth)
         failures = self._first(body.failures)
         if failures is not None:
             failures = Failures(np.where(decided, 0, failures.codes), failures.table)
@@ -71,7 +72,7 @@ class Segments:
 
     def one(self, body: Column) -> Column:
         """Whether exactly one element is true."""
-        counts = self._reduce(np.add, body.data.astype(np.int64))
+        counts = self.reduce(np.add, body.data.astype(np.int64))
         return Column("bool", counts == 1, None, self._first(body.failures))
 
     def filtered(self, body: Column, element: Column | View, start: int) -> Ragged:
@@ -106,12 +107,12 @@ class Segments:
         np.cumsum(np.bincount(self.elements.owner[kept], minlength=self.size), out=offsets[1:])
         return offsets
 
-    def _reduce(self, reduce: np.ufunc, data: Codes | Mask) -> Any:
+    def reduce(self, function: np.ufunc, data: Array) -> Any:
         """The elements of every row reduced; zero for none (reduceat alone would give the next row's)."""
         filled = np.flatnonzero(np.diff(self.offsets))
         found = np.zeros(self.size, data.dtype)
         if len(filled):
-            found[filled] = reduce.reduceat(data, self.offsets[:-1][filled])
+            found[filled] = function.reduceat(data, self.offsets[:-1][filled])
         return found
 
     def _first(self, failures: Failures | None) -> Failures | None:

@@ -23,6 +23,7 @@ from stowplan.cel.library.optional import look, look_field
 from stowplan.cel.meter import ExhaustedError, Meter, Total, exceeded
 from stowplan.cel.overloads import Function
 from stowplan.cel.plan import MISSING, Plan
+from stowplan.cel.reductions import reduced
 from stowplan.cel.segments import Segments, joined, runs, walked
 from stowplan.cel.tree import Bind, Call, Choice, Fold, Logic, Node, OptMap, Select
 from stowplan.cel.values import NONE, Optional, find_key, kind_of
@@ -65,15 +66,6 @@ class Evaluation:
         self.nodes = plan.nodes
         self.total = total
         self.limit = limit
-        self.visitors: dict[type[Node], Callable[[Any, Batch], Cell]] = {
-            Select: self.select,
-            Call: self.call,
-            Logic: self.logic,
-            Choice: self.choice,
-            Fold: self.fold,
-            Bind: self.bind,
-            OptMap: self.opt_map,
-        }
 
     def run(self, root: Node, bindings: Mapping[str, Any], size: int) -> tuple[Column, tuple[str, ...]]:
         """The values of the root for all rows, and what had to be done row by row."""
@@ -101,8 +93,8 @@ class Evaluation:
             return batch.cells[slot]
         self.total.pause()
         self.total.spend(NODE + batch.size // ROWS)
-        visitor = self.visitors.get(type(node))
-        return self.by_rows(node, batch, "no column form") if visitor is None else visitor(node, batch)
+        visitor = _VISITORS.get(type(node))
+        return self.by_rows(node, batch, "no column form") if visitor is None else visitor(self, node, batch)
 
     def once(self, node: Node, batch: Batch) -> Any:
         """The value, or error, of what is the same in all rows."""
@@ -174,13 +166,19 @@ class Evaluation:
             return self.indexed(node, batch)
         if node.function in ("or", "orValue") and len(node.args) == 1 and node.target is not None:
             return self.otherwise(node, batch)
+        return self.applied(node, batch)
+
+    def applied(self, node: Call, batch: Batch) -> Cell:
+        """The function over the values of all its arguments."""
         function = self.nodes.functions.get(node)
         if function is None:
             return self.by_rows(node, batch, f"unbound function: {node.function}")
         parts = node.args if node in self.global_calls else node.children()
         cells = [self.cell(part, batch) for part in parts]
-        if function.name == "size" and isinstance(cells[0], Ragged):
-            return cells[0].sizes()
+        if len(cells) == 1 and isinstance(cells[0], Ragged):
+            made = cells[0].sizes() if function.name == "size" else reduced(function, cells[0], self.total, TOGETHER)
+            if made is not None:
+                return made
         self.pay(2 * sum(cell.count for cell in cells if isinstance(cell, Ragged)))
         if function.name == "@in" and isinstance(cells[1], View) and isinstance(cells[0], Const):
             key = cells[0].value
@@ -199,10 +197,13 @@ class Evaluation:
         assert node.target is not None
         name = node.function
         optional = lift.as_column(self.cell(node.target, batch), batch.size)
+        other = self.cell(node.args[0], batch)
+        if name == "orValue" and isinstance(other, Const) and isinstance(other.value, _HASHABLE):
+            default = other.value
+            return lift.each(optional, (name, type(default), repr(default)), lambda held: _value_or(held, default))
         present = lift.each(optional, ("present", name), lambda value: _has_value(value, name))
         unwrap = _unwrapped if name == "orValue" else _itself
         value = lift.each(optional, ("unwrap", name), unwrap)
-        other = self.cell(node.args[0], batch)
         if name == "or":
             other = lift.each(lift.as_column(other, batch.size), "optional", _optional)
         return lift.choose(present, value, other)
@@ -345,6 +346,17 @@ class Evaluation:
         return chain.result()
 
 
+_VISITORS: dict[type[Node], Callable[[Evaluation, Any, Batch], Cell]] = {
+    Select: Evaluation.select,
+    Call: Evaluation.call,
+    Logic: Evaluation.logic,
+    Choice: Evaluation.choice,
+    Fold: Evaluation.fold,
+    Bind: Evaluation.bind,
+    OptMap: Evaluation.opt_map,
+}
+
+
 def _holds(held: Any, key: str, function: Any) -> bool:
     if isinstance(held, Mapping):
         return find_key(held, key) is not None
@@ -361,6 +373,10 @@ def _has_value(value: Any, name: str) -> bool:
     if not isinstance(value, Optional):
         raise no_overload(name, kind_of(value))
     return value.present
+
+
+def _value_or(held: Any, other: Any) -> Any:
+    return held.value if _has_value(held, "orValue") else other
 
 
 def _some(value: Any) -> Optional:

@@ -101,8 +101,9 @@ async def _started(plugin: str, user: Part, cluster: Part, interactive: bool) ->
                 os.killpg(process.pid, signal.SIGKILL)  # even if it has ended itself: something holds its output
             elif process.returncode is None:
                 process.kill()
+        # the pipes first: who has left the group may hold them, and one that nobody reads keeps the process from being waited for
+        process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001
         await process.wait()
-        process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - the pipes: who has left the group may hold them
         await asyncio.sleep(0)
         raise
 

@@ -189,9 +189,9 @@ def _by_rows(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster) -> Rejection
     assert ask.side is not None
     conduct = rule.conduct
     reasons, of = _answered(rule.expressions, judge, ask.side, cluster)
-    numbers = _numbered(reasons, Reason(conduct.message, conduct.final))
-    if len(numbers) == 1:
+    if reasons.count(None) == len(reasons):
         return {}
+    numbers = _numbered(reasons, Reason(conduct.message, conduct.final))
     codes = np.array([numbers[reason] for reason in reasons], dtype=np.int64)[of]
     return {reason: codes == number for reason, number in _texts(numbers)}
 
@@ -199,8 +199,8 @@ def _by_rows(rule: _Rule, judge: Judge, ask: Ask, cluster: Cluster) -> Rejection
 def _answered(expressions: Expressions, judge: Judge, side: PodSide, cluster: Cluster) -> tuple[list[Any], Rows]:
     """Answers row by row, and for each asked row which of them it gets."""
     found, of = answers(expressions.value, judge, side, cluster)
-    failed = np.array([why is not None for _, why in found], dtype=np.bool_)
-    side.looked(cluster, failed[of] if failed.any() else None, lambda place: found[of[place]][1] or "")
+    failed = [why is not None for _, why in found]
+    side.looked(cluster, np.array(failed)[of] if True in failed else None, lambda place: found[of[place]][1] or "")
     return [answer for answer, _ in found], of
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from stowplan.cel.meter import PER_ROW, TOGETHER, ExhaustedError, Total, together
+from stowplan.cel.meter import PER_ROW, TOGETHER, ExhaustedError, Total, most
 
 LEAST = 2 * TOGETHER
 """Units for one decision, about 0.5 s; PER_ROW a node where there are many, so that one rule alone has all of its budget."""
@@ -27,13 +27,19 @@ class Purpose(Enum):
     TELLING = "telling"
     """messages: what is said of a decision must not change it"""
 
+    __hash__ = object.__hash__  # members are one of a kind, and Enum's own hash is slow
+
 
 class _Purse:
     """Units that are left for one purpose. Without a limit until a decision begins."""
 
     __slots__ = ("left", "limit", "starved")
 
-    def __init__(self, limit: int = 1 << 60) -> None:
+    def __init__(self) -> None:
+        self.refill(1 << 60)
+
+    def refill(self, limit: int) -> None:
+        """A decision begins: shares of earlier ones are paid from this as well, as what belongs to a pod outlives a decision."""
         self.limit = self.left = limit
         self.starved = False
         """whether some rule did not get what it needed"""
@@ -50,11 +56,12 @@ class Allowance:
     def renew(self, nodes: int) -> None:
         """A decision begins, in a cluster of so many nodes."""
         whole = max(LEAST, PER_ROW * nodes)
-        self.purses = {purpose: _Purse(whole) for purpose in Purpose}
+        for purse in self.purses.values():
+            purse.refill(whole)
 
     def share(self, rows: int, purpose: Purpose = Purpose.DECIDING) -> Total:
         """The budget of one rule for so many rows: its own, and no more than is left for all."""
-        return _Share(together(rows).limit, self, purpose)
+        return _Share(most(rows), self.purses[purpose])
 
     def charge(self, units: int, purpose: Purpose) -> None:
         """Take what a rule does not pay for, as it is not its fault: that things stand on rows and not in columns."""
@@ -80,19 +87,14 @@ class Allowance:
 class _Share(Total):
     """Spends its own units and those of all."""
 
-    __slots__ = ("_allowance", "_purpose")
+    __slots__ = ("_purse",)
 
-    def __init__(self, own: int, allowance: Allowance, purpose: Purpose) -> None:
-        self._allowance, self._purpose = allowance, purpose
-        super().__init__(min(own, max(self.purse.left, 0)))
-
-    @property
-    def purse(self) -> _Purse:
-        """That of the decision as of now: what belongs to a pod alone outlives a decision."""
-        return self._allowance.purses[self._purpose]
+    def __init__(self, own: int, purse: _Purse) -> None:
+        self._purse = purse
+        super().__init__(min(own, max(purse.left, 0)))
 
     def spend(self, units: int) -> None:
-        purse = self.purse
+        purse = self._purse
         purse.left -= units
         self.left -= units
         if self.left < 0 or purse.left < 0:
@@ -100,10 +102,10 @@ class _Share(Total):
 
     @property
     def exhausted(self) -> bool:
-        return self.left < 0 or self.purse.left < 0
+        return self.left < 0 or self._purse.left < 0
 
     def exceeded(self) -> ExhaustedError:
-        purse = self.purse
+        purse = self._purse
         purse.starved = True
         if purse.left >= 0:
             return super().exceeded()

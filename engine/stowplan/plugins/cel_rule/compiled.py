@@ -225,9 +225,9 @@ class Ask:
     @property
     def no_value(self) -> NoValue | None:
         """Why it has none on some node, as far as nodes were looked at."""
-        side, why = self.side, self.missing
-        if why is None and side is not None and side.fault is not None:
-            why = side.fault.why
+        side, why = self.side, self.failure
+        if why is None and side is not None:
+            why = side.exhausted or (None if side.fault is None else side.fault.why)
         if why is None:
             return None
         return NoValue(why, (side is not None and side.exhausted is not None) or exceeded().message in why)
@@ -242,5 +242,8 @@ class NoValue(NamedTuple):
 
 def no_values(asks: Mapping[str, Any]) -> dict[str, NoValue]:
     """The rules that had no value for some node; other plugins always have one."""
-    found = ((name, ask.no_value) for name, ask in asks.items() if isinstance(ask, Ask))
-    return {name: said for name, said in found if said is not None}
+    found = {}
+    for name, ask in asks.items():
+        if type(ask) is Ask and (said := ask.no_value) is not None:
+            found[name] = said
+    return found

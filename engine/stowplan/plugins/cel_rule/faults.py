@@ -60,9 +60,7 @@ def point(unit: int, value: Any) -> int | None:
 
 def failed_rows(column: Column) -> Mask:
     """Rows without a value."""
-    failed: Mask = np.zeros(len(column), dtype=np.bool_)
-    if column.kind in NUMBERS:
-        failed = ~(np.abs(column.data) <= MOST)
+    failed: Mask = ~(np.abs(column.data) <= MOST) if column.kind in NUMBERS else np.zeros(len(column), dtype=np.bool_)
     return failed if column.failures is None else failed | column.failures.mask
 
 

@@ -74,7 +74,7 @@ class Members(View):
 
     def column(self) -> Column:
         # most who ask only look at the kind, so the values come when they are asked for
-        return Column("coded", np.arange(len(self)), Dictionary(_OnDemand(self)))
+        return Column("coded", np.arange(len(self)), Dictionary(_OnDemand(self), {"texts": False}))
 
     def elements(self, names: int) -> Elements | None:
         return self.every().elements(names)

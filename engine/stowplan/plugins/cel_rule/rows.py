@@ -63,18 +63,23 @@ class _Evaluation:
         self._program, self._judge, self._side = program, judge, side
         self.scene: Scene | None = None
         self.cluster, self.size = cluster, cluster.size
+
+    def begin(self) -> Scene:
+        """What places are looked at with, made for the first of them: often all answers are known."""
+        side, cluster = self._side, self.cluster
         self._total, self._purpose = budget(side, cluster), purpose_of(cluster)
         self._texts = Texts(side.expressions.allowance, cluster.size)
+        self.scene = Scene(cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+        return self.scene
 
     def at(self, place: int) -> Any:
         """The answer for one of the asked rows."""
         side = self._side
-        if self.scene is None:
-            self.scene = Scene(self.cluster, side.expressions.reading, side.pod.pod.namespace, side.now)
+        scene = self.begin() if self.scene is None else self.scene
         seats = len(self.cluster.pods_at(place)) if side.expressions.reading.pods else 0
         side.expressions.allowance.charge(SIGHT + SEAT * seats, self._purpose)
         meter = self._total.part(COST_LIMIT)
-        bindings = side.at(self.scene, place, meter)
+        bindings = side.at(scene, place, meter)
         value = self._program.evaluate(bindings, meter)
         self._total.settle(meter, ROW)
         return self._judge(value, bindings, self._texts)
@@ -84,11 +89,13 @@ def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[tuple[int, 
     """Rows are told apart by their codes, which mean the same for as long as the cluster lives."""
     if len(known) > MOST_REMEMBERED:
         known.clear()
-    found = []
-    for place, key in enumerate(zip(*(array.tolist() for array in arrays), strict=True) if arrays else [()] * ask.size):
-        if key not in known:
-            known[key] = ask.at(place)
-        found.append(known[key])
+    keys = list(zip(*(array.tolist() for array in arrays), strict=True)) if arrays else [()] * ask.size
+    found = list(map(known.get, keys))
+    if None in found:
+        for place, key in enumerate(keys):
+            if key not in known:
+                known[key] = ask.at(place)
+            found[place] = known[key]
     return found, np.arange(ask.size, dtype=np.intp)
 
 
