@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.cel import DEVICES, KUBERNETES, RULES, CelError, Environment, Program, compile_expression, vector
-from stowplan.cel.column import Rows
+from stowplan.cel.column import Ragged, Rows
 from stowplan.cel.kinds import DYN, parse_type
 from stowplan.cel.library.named_format import FORMATS
 from stowplan.cel.library.network import parse_cidr, parse_ip
@@ -134,6 +134,8 @@ _EXPRESSIONS = [
     "node.pods.filter(p, p.priority > 0).size() + node.count",
     "node.pods.map(p, p.priority > 1, p.priority * 2)",
     "node.pods.map(p, p.priority).sum()",
+    "node.pods.filter(p, p.priority > 0).map(p, p.priority).max()",
+    "node.pods.size() > 0 ? node.pods.map(p, double(p.priority) / 3.0).sum() : 0.0",
     "node.pods.all(i, p, i < node.count || p.priority > i)",
     'node.labels.all(k, k != "ssd")',
     'node.labels.exists(k, v, k == "zone" && v == "b")',
@@ -219,9 +221,66 @@ def test_whole_expressions(text, nodes, pod, together):
 def test_common_expressions_need_no_rows():
     nodes = [{"labels": {"zone": "a"}, "memory": 1, "count": 2, "pods": [{"labels": {"app": "x"}, "priority": 1}]}] * 3
     pod = {"labels": {"zone": "a", "app": "x"}, "memory": 5, "priority": 1, "tolerations": []}
-    for text in _EXPRESSIONS[:20]:
+    for text in _EXPRESSIONS[:22]:
         answer = _PROGRAMS[text].evaluate_rows({"node": Rows(nodes), "pod": pod}, len(nodes))
         assert answer.by_rows == (), text
+
+
+_PLAIN = {
+    "small": st.integers(-3, 3),
+    "int": st.sampled_from(_INTS),
+    "double": st.one_of(st.sampled_from([*_DOUBLES, 0.1, 1e16]), st.floats()),
+    "numbers": st.floats(-1e17, 1e17),
+    "zeros": st.sampled_from([0.0, -0.0, 1.0]),
+    "bool": st.booleans(),
+    "duration": st.sampled_from([Duration(0), Duration(-1500000000), Duration(2**63 - 1), Duration(10**9)]),
+    "timestamp": st.sampled_from([Timestamp(0), Timestamp(10**18 + 5), Timestamp(-(10**17)), Timestamp(2 * 10**20)]),
+    "uint": st.sampled_from([UInt(0), UInt(7), UInt(2**64 - 1)]),
+    "string": st.sampled_from(_TEXTS),
+    "mixed": st.one_of(st.integers(-1, 1), st.sampled_from([0.5, "a", True, None, UInt(1), [1], float("nan")])),
+}
+_TYPES = {"small": "int", "numbers": "double", "zeros": "double", "mixed": "dyn"}
+_REDUCTIONS = ("sum()", "min()", "max()", "isSorted()", "size()")
+_MAPPED = (
+    "xs.map(x, x)",
+    "xs.map(x, x != xs[0], x)",
+    "xs.map(x, x).filter(x, x == x)",
+    "xs.map(x, x + x)",
+    "xs.map(x, 1 / dyn(x))",
+)
+
+
+@pytest.mark.parametrize("kind", _PLAIN)
+@pytest.mark.parametrize("call", _REDUCTIONS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), together=st.sampled_from((vector.TOGETHER, 3)), typed=st.sampled_from(("own", "dyn", "other")))
+def test_lists_brought_to_one_value(kind, call, data, together, typed):
+    """Also where the checker believes in another type than the elements have."""
+    found = {"own": _TYPES.get(kind, kind), "dyn": "dyn", "other": "double" if kind == "int" else "int"}[typed]
+    variable = parse_type(f"list({found})") if found != "dyn" else DYN
+    program = compile_expression(f"{data.draw(st.sampled_from(_MAPPED))}.{call}", Environment({"xs": variable}))
+    if not isinstance(program, Program):  # the checker refuses the sum of strings, and the like
+        return
+    lists = data.draw(st.lists(st.lists(_PLAIN[kind], max_size=6), min_size=1, max_size=8))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector, "TOGETHER", together)
+        _agrees(program, {"xs": lists}, {}, len(lists))
+
+
+@pytest.mark.parametrize("call", _REDUCTIONS)
+@pytest.mark.parametrize(
+    "items", [[[1, 3, 2], [], [5]], [[0.1] * 7, [0.2, -1.5]], [[Duration(5)], []]], ids=["int", "double", "duration"]
+)
+def test_such_lists_are_not_made(call, items, monkeypatch):
+    program = compile_expression(f"xs.map(x, x).{call}", Environment({"xs": DYN}))
+    expected = [_shown(program.evaluate({"xs": row})) for row in items]
+
+    def row(*_):
+        raise AssertionError("a list was made of a row")
+
+    monkeypatch.setattr(Ragged, "row", row)
+    column = program.evaluate_rows({"xs": Rows(items)}, len(items)).column
+    assert [_shown(column.row(place)) for place in range(len(items))] == expected
 
 
 def test_rows_are_named_when_they_take_over():

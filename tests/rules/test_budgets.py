@@ -11,6 +11,7 @@ import pytest
 
 from rules.scenes import ZONE, cluster, explained, policy
 from stowplan.cel import vector
+from stowplan.cel.meter import together
 from stowplan.cli.main import run
 from stowplan.plugins import cel_rule
 from stowplan.policy.compile import PolicyError
@@ -187,6 +188,26 @@ def test_typical_rules_are_far_from_the_limit(scene):
     ((reason, mask),) = judge(plugin, scene).items()
     assert reason.text == "node(s) did not pass rule r"
     assert int(mask.sum()) == 1000
+
+
+SUMS = {  # in steps of a point: millionths for doubles
+    "node.pods.map(p, p.requests.cpu).sum() + node.pods.map(p, p.requests.memory).sum()": 60_000,
+    "node.pods.filter(p, p.labels.app != 'a0').map(p, p.priority + 3).max() + node.pods.map(p, p.priority).min()": 3,
+    "node.pods.map(p, p.priority).isSorted() ? node.pods.map(p, p.requests.cpu).max() : 0.0": 10_000,
+}
+
+
+@pytest.mark.parametrize("text", SUMS)
+def test_sums_over_pods_are_far_from_the_limit(scene, text):
+    compiled = policy({"name": "r", "score": text})
+    plugin, allowance = compiled.profiles["default-scheduler"].plugins["r"], compiled.profiles["default-scheduler"].allowance
+    view = Cluster(scene)
+    ask = plugin.asks(scene.pending["default/p"], None, view)
+    before = allowance.spent
+    points = plugin.scores(ask, view, None)
+    assert ask.no_value is None
+    assert set(points.tolist()) == {SUMS[text]}
+    assert allowance.spent - before < together(NODES).limit / 5
 
 
 def test_eval_stops_too(tmp_path, capsys):

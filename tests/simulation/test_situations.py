@@ -310,4 +310,6 @@ def test_who_was_paused_past_its_time_writes_nothing_afterwards(seconds):
             stage.at(19.5 + number / 2, "create", item=mine(f"p{number}", {"cpu": "10m"}))
         stage.settled(200)  # writes of a process that does not lead are what the checks look for
         assert all(stage.node_of(f"p{number}") for number in range(80))
-        assert stage.said("ended: LeaseLost")
+        taken = stage.run.leader.number != first  # else nobody noticed, and it may go on
+        assert bool(stage.said("ended: LeaseLost")) is taken
+        assert taken or seconds < 20

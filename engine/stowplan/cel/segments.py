@@ -56,13 +56,13 @@ class Segments:
 
     def _ending(self, final: Failures, truth: Mask) -> Failures:
         """Errors that nothing absorbs, in rows where they come before the element that decides."""
-        ends, decides = self._places(final.mask), self._places(truth)
+        ends, decides = self.places(final.mask), self.places(truth)
         codes = np.zeros(self.size, np.int64)
         rows = np.flatnonzero(ends < decides)
         codes[rows] = final.codes[ends[rows]]
         return Failures(codes, final.table)
 
-    def _places(self, mask: Mask) -> Codes:
+    def places(self, mask: Mask) -> Codes:
         """For every row the place of its first element in the mask, one past all elements if there is none."""
         at = np.flatnonzero(mask)
         rows, first = np.unique(self.elements.owner[at], return_index=True)
