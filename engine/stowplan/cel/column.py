@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -204,6 +204,8 @@ class View:
     """Structured values, one a row. Subclasses answer from wherever the facts are kept."""
 
     __slots__ = ()
+    opaque: ClassVar[bool] = False
+    """whether no value is a text, number or bool, so that nothing is to be learnt from its column"""
 
     def __len__(self) -> int:
         raise NotImplementedError

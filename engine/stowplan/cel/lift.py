@@ -111,6 +111,9 @@ def call(scalar: Scalar, function: Function | None, cells: Sequence[Cell], size:
         return error or Const(_outcome(scalar, [cell.value for cell in cells if isinstance(cell, Const)]))
     if any(isinstance(cell, Const) and isinstance(cell.value, CelError) for cell in cells):
         return as_column(_first_error(cells, size), size)
+    if len(varying) == 1 and isinstance(varying[0], View) and varying[0].opaque:
+        pay(size)
+        return _derived(scalar, function, varying[0], cells)
     columns = [cell if isinstance(cell, Const) else as_column(cell, size) for cell in cells]
     if function is not None:
         fast = _by_codes(function, columns) or _by_arrays(function, columns, size)

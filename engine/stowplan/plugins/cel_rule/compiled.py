@@ -58,7 +58,7 @@ class PodSide:
     def __init__(self, expressions: Expressions, pod: PodView, namespace: NamespaceView, now: float) -> None:
         self.expressions, self.pod, self.namespace, self.now = expressions, pod, namespace, now
         self.variables: dict[str, Any] = {}
-        self.answers: dict[Any, dict[tuple[int, ...], Any]] = {}
+        self.answers: dict[Any, dict[Any, Any]] = {}
         """remembered answers by what the node looked like"""
         self._total: Total = expressions.allowance.share(1)
         """the budget of what does not depend on a node"""

@@ -43,6 +43,7 @@ class Members(View):
     """Structured values of the asked rows; what is not known in columns is computed row by row."""
 
     __slots__ = ("_rows", "scene")
+    opaque = True
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

@@ -178,7 +178,7 @@ class Reading:
             yield coded.codes
         for column, names in self.amounts.items():
             amounts = cluster[column]
-            for name in amounts.names if names is None else sorted(names):
+            for name in amounts.names if names is None else names if len(names) == 1 else sorted(names):
                 yield amounts.apart(name)
         if self.pods:
             yield cluster[SEATS].codes

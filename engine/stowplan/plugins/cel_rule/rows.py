@@ -85,11 +85,12 @@ class _Evaluation:
         return self._judge(value, bindings, self._texts)
 
 
-def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[tuple[int, ...], Any]) -> tuple[list[Any], Rows]:
+def _remembered(arrays: list[Numbers], ask: _Evaluation, known: dict[Any, Any]) -> tuple[list[Any], Rows]:
     """Rows are told apart by their codes, which mean the same for as long as the cluster lives."""
     if len(known) > MOST_REMEMBERED:
         known.clear()
-    keys = list(zip(*(array.tolist() for array in arrays), strict=True)) if arrays else [()] * ask.size
+    parts: list[list[int]] = [array.tolist() for array in arrays]
+    keys: list[Any] = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True)) if parts else [()] * ask.size
     found = list(map(known.get, keys))
     if None in found:
         for place, key in enumerate(keys):
