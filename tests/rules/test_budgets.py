@@ -14,6 +14,7 @@ from stowplan.cel import vector
 from stowplan.cel.meter import together
 from stowplan.cli.main import run
 from stowplan.plugins import cel_rule
+from stowplan.plugins.cel_rule.allowance import ample
 from stowplan.policy.compile import PolicyError
 from stowplan.state import Cluster
 
@@ -188,6 +189,23 @@ def test_typical_rules_are_far_from_the_limit(scene):
     ((reason, mask),) = judge(plugin, scene).items()
     assert reason.text == "node(s) did not pass rule r"
     assert int(mask.sum()) == 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'node.pods.filter(p, has(p.owner) && p.owner.kind == "Job").size() < 3',
+        '!node.pods.exists(p, p.age > duration("8760h"))',
+        'node.pods.map(p, p.labels[?"app"].orValue("")).distinct().size() < 20',
+        '!node.pods.exists(p, p.name.startsWith("batch-"))',
+    ],
+)
+def test_ordinary_rules_that_go_pod_by_pod_have_enough(scene, text):
+    compiled = policy({"name": "r", "filter": text})
+    plugin, allowance = compiled.profiles["default-scheduler"].plugins["r"], compiled.profiles["default-scheduler"].allowance
+    before = allowance.spent
+    assert {reason.text for reason in judge(plugin, scene)} <= {"node(s) did not pass rule r"}
+    assert 0 < allowance.spent - before < ample(NODES) / 2
 
 
 SUMS = {  # in steps of a point: millionths for doubles

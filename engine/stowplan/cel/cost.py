@@ -47,7 +47,7 @@ def steps(node: Node) -> int:
     own = MAKE.get(type(node), 1)
     if isinstance(node, (Logic, Bind)) or (isinstance(node, Select) and node.test):
         own = 0
-    if isinstance(node, Call):
+    if isinstance(node, Call) and not all(isinstance(child, Const) for child in node.children()):  # else it is done already
         own += dear(node.function, len(node.args))
     return own + sum(map(steps, node.children()))
 

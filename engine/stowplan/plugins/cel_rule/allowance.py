@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from stowplan.cel.meter import PER_ROW, TOGETHER, ExhaustedError, Total, most
+from stowplan.cel.meter import TOGETHER, ExhaustedError, Total, most
 
 LEAST = 2 * TOGETHER
-"""Units for one decision, about 0.5 s; PER_ROW a node where there are many, so that one rule alone has all of its budget."""
+"""Units for one decision, about 0.5 s; more where there are many nodes, so that one rule alone has all of its budget."""
 START = 100
 """Units of an evaluation besides what its rows cost."""
+AMPLE, AMPLE_EACH = 6_000_000, 3000
+"""What rows have together for a rule that looks at the pods on them: so much each, for there may be many, up to so much in all."""
 SIGHT, SEAT = 60, 12
 """Units of all rules for a row that one of them looks at by itself, and for each pod on it: objects must be made of them."""
 
@@ -45,6 +47,11 @@ class _Purse:
         """whether some rule did not get what it needed"""
 
 
+def ample(rows: int) -> int:
+    """Units of a rule that looks at the pods on so many rows."""
+    return max(min(AMPLE_EACH * rows, AMPLE), most(rows))
+
+
 class Allowance:
     """Shared by all rules of a profile, and renewed for every decision."""
 
@@ -55,13 +62,13 @@ class Allowance:
 
     def renew(self, nodes: int) -> None:
         """A decision begins, in a cluster of so many nodes."""
-        whole = max(LEAST, PER_ROW * nodes)
+        whole = max(LEAST, ample(nodes))
         for purse in self.purses.values():
             purse.refill(whole)
 
-    def share(self, rows: int, purpose: Purpose = Purpose.DECIDING) -> Total:
-        """The budget of one rule for so many rows: its own, and no more than is left for all."""
-        return _Share(most(rows), self.purses[purpose])
+    def share(self, rows: int, purpose: Purpose = Purpose.DECIDING, *, pods: bool = False) -> Total:
+        """The budget of one rule for so many rows: its own, more if it looks at `pods`, and no more than is left for all."""
+        return _Share(ample(rows) if pods else most(rows), self.purses[purpose])
 
     def charge(self, units: int, purpose: Purpose) -> None:
         """Take what a rule does not pay for, as it is not its fault: that things stand on rows and not in columns."""

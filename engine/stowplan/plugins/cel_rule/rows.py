@@ -46,7 +46,7 @@ def answers(program: Program, judge: Judge, side: PodSide, cluster: Cluster) -> 
 
 def budget(side: PodSide, cluster: Cluster) -> Total:
     """The budget of one evaluation over the asked rows. ExhaustedError where nothing is left."""
-    total = side.expressions.allowance.share(cluster.size, purpose_of(cluster))
+    total = side.expressions.allowance.share(cluster.size, purpose_of(cluster), pods=side.expressions.reading.pods)
     total.spend(START)
     return total
 
