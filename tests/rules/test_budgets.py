@@ -195,7 +195,7 @@ def test_typical_rules_are_far_from_the_limit(scene):
     "text",
     [
         'node.pods.filter(p, has(p.owner) && p.owner.kind == "Job").size() < 3',
-        '!node.pods.exists(p, p.age > duration("8760h"))',
+        '!node.pods.exists(p, has(p.age) && p.age > duration("8760h"))',
         'node.pods.map(p, p.labels[?"app"].orValue("")).distinct().size() < 20',
         '!node.pods.exists(p, p.name.startsWith("batch-"))',
     ],
