@@ -16,7 +16,7 @@ from stowplan.policy.compile import Policy, Profile
 from stowplan.policy.decision import Refusals, Status
 from stowplan.policy.evaluate import answer, filter_rows
 from stowplan.policy.layers import reach_of
-from stowplan.policy.nominated import Attempt, with_nominated
+from stowplan.policy.nominated import Attempt, nominated_rows, with_nominated
 from stowplan.state import RANKS, Cluster, Gone, Mask, Numbers, Reach, Rows, Store, Supposition, importance
 
 PRIORITY_OFFSET = 1 << 31
@@ -129,8 +129,9 @@ class Dry:
         if not self._store.nominated:
             return
         rows = self.rows[places].tolist()
-        removed = {row: self._world(place) for row, place in zip(rows, places.tolist(), strict=True)}
-        at = {row: place for place, row in enumerate(rows)}
+        nominated = {row for row, _ in nominated_rows(self._store)}
+        at = {row: place for place, row in enumerate(rows) if row in nominated}
+        removed = {row: self._world(int(places[place])) for row, place in at.items()}
         for row, status in zip(*with_nominated(self._profile, self._policy, self._store, self._found, removed), strict=True):
             if status is not None:
                 yield at[row], status

@@ -18,6 +18,7 @@ import msgspec
 from stowplan.edge.clock import Clock, monotonic, rfc3339_micro
 from stowplan.edge.kube.calls import NOT_FOUND
 from stowplan.edge.kube.reflector import message_of
+from stowplan.edge.kube.texts import event_name
 from stowplan.edge.kube.transport import Answer, Request, Transport, TransportError
 from stowplan.edge.observer import Observer
 from stowplan.profile.model import LeaderElection
@@ -252,7 +253,7 @@ def announcement(seat: Seat, reporter: str, instance: str, now: float) -> Reques
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"{election.resource_name}.{int(now * 1e9):x}", "namespace": election.resource_namespace},
+        "metadata": {"name": event_name(election.resource_name, int(now * 1e9)), "namespace": election.resource_namespace},
         "eventTime": rfc3339_micro(now),
         "type": "Normal",
         "reason": "LeaderElection",
