@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from stowplan.cli.output import Page
-from stowplan.cli.server import epoch, now, span
+from stowplan.cli.server import ServerError, epoch, now, span
 
 if TYPE_CHECKING:
     from stowplan.edge.policies.configmap import Reference
@@ -43,6 +43,7 @@ def _described(version: Version) -> str:
     entry = version.entry
     try:
         age = f", {span(now() - epoch(entry.time))} ago"
-    except ValueError:
+    except (ValueError, ServerError):  # it is done, however little is known of it
         age = ""
-    return f"version {entry.version} (hash {entry.hash}, in force since {entry.time}{age})"
+    since = f", in force since {entry.time}{age}" if entry.time else ""
+    return f"version {entry.version} (hash {entry.hash}{since})"

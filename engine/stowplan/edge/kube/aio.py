@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LARGEST_REFUSAL = 65536
 UNAUTHORIZED = 401
 REDIRECTIONS = (301, 302, 303, 307, 308)
+SAME_METHOD = (307, 308)
+"""What else than a GET is only sent elsewhere with these: the others would make a GET of it, whose answer says nothing."""
 HEADERS = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": f"stowplan/{__version__} kubernetes-scheduler"}
 """Lists are not compressed: that would cost more time than it saves within a cluster."""
 
@@ -90,12 +92,13 @@ class AioTransport:
     async def _request(self, request: Request) -> Answer:
         if self._pool is not None:
             answer = await self._pool.request(request, self._headers(_content_type(request)))
-            if answer.status not in REDIRECTIONS:
-                return answer
-        return await self._elaborate(request)
+        else:
+            answer = await self._elaborate(request, follow=False)
+        elsewhere = answer.status in (REDIRECTIONS if request.method == "GET" else SAME_METHOD)
+        return await self._elaborate(request, follow=True) if elsewhere else answer
 
-    async def _elaborate(self, request: Request) -> Answer:
-        """One call over the official client's session."""
+    async def _elaborate(self, request: Request, *, follow: bool) -> Answer:
+        """One call over the official client's session; `follow` redirections, which keep what is said of the method."""
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=request.seconds, sock_connect=min(CONNECT_SECONDS, request.seconds))
@@ -107,6 +110,7 @@ class AioTransport:
                 data=request.body,
                 headers=headers,
                 timeout=timeout,
+                allow_redirects=follow,
                 **self._options(),
             ) as response:
                 return Answer(response.status, await response.read(), _seconds(response.headers.get("Retry-After")))
@@ -122,6 +126,8 @@ class AioTransport:
             else:
                 following = self._elaborate_stream(path, query, silence)
             head, chunks = await stack.enter_async_context(following)
+            if self._pool is not None and head.status in REDIRECTIONS:
+                head, chunks = await stack.enter_async_context(self._elaborate_stream(path, query, silence))
             if head.status == UNAUTHORIZED:
                 await self._identity.renewed(silence)
             yield head, lines(chunks)
@@ -190,6 +196,8 @@ def translated(seconds: float) -> Iterator[None]:
         raise UnsentError(f"cannot connect: {error}") from error
     except TimeoutError as error:
         raise UnansweredError(f"no answer within {seconds:g} seconds") from error
+    except (UnicodeError, aiohttp.InvalidURL) as error:
+        raise UnsentError(f"cannot connect: {error}") from error
     except (aiohttp.ClientError, OSError) as error:
         raise UnansweredError(f"the connection broke: {str(error) or type(error).__name__}") from error
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 LONGEST_HEAD, LONGEST_LINE = 262_144, 16_384
 _NO_BODY = (204, 304)
+_LONGEST_PAUSE = 3600.0
+"""Seconds; a server that asks for more is asked again all the same."""
+_LONGEST_NUMBER = 18
+"""Digits."""
+_HEXADECIMAL = re.compile(rb"[0-9a-fA-F]{1,15}")
+_STATUS = re.compile(rb"HTTP/1\.[01] ([1-5]\d\d)(?: |\r\n|\Z)")
 
 
 class MalformedError(Exception):
@@ -29,29 +36,41 @@ class Head:
 
 def read_head(text: bytes) -> Head:
     """The head, without the empty line that ends it."""
-    try:
-        status = int(text[9:12] if text.startswith(b"HTTP/1.") else b"")
-        fields = text[12:].lower()
-        coding, told = _field(fields, b"transfer-encoding"), _field(fields, b"content-length")
-        length = 0 if status in _NO_BODY else int(told) if told and not coding else None
-    except ValueError:
-        raise MalformedError(f"no answer in HTTP/1.1: {text[:50]!r}") from None
+    found = _STATUS.match(text)
+    if found is None:
+        raise MalformedError(f"no answer in HTTP/1.1: {text[:50]!r}")
+    status, fields = int(found[1]), text[12:].lower()
+    coding, told = _field(fields, b"transfer-encoding"), _length(fields)
+    length = 0 if status in _NO_BODY else None if coding else told
     if coding not in (b"", b"chunked"):
         raise MalformedError(f"an answer in an unknown coding: {coding!r}")
     chunked = bool(coding) and length is None
-    last = text[7:8] == b"0" or _field(fields, b"connection") == b"close" or (length is None and not chunked)
+    last = text[7:8] == b"0" or b"close" in re.split(rb"[,\s]+", _field(fields, b"connection")) or (length is None and not chunked)
     pause = _field(fields, b"retry-after")
-    return Head(status, length, chunked, last, float(pause) if pause.isdigit() else None)
+    return Head(status, length, chunked, last, min(float(pause[:9]), _LONGEST_PAUSE) if pause.isdigit() else None)
+
+
+def _length(fields: bytes) -> int | None:
+    """The body's length in bytes, if it is told; told twice, it has to be the same."""
+    told = {each.strip() for each in _field(fields, b"content-length").split(b",")} - {b""}
+    if not told:
+        return None
+    (length, *others) = told
+    if others or not length.isdigit() or len(length) > _LONGEST_NUMBER:
+        raise MalformedError(f"no length of a body: {b', '.join(sorted(told))[:50]!r}")
+    return int(length)
 
 
 def _field(fields: bytes, name: bytes) -> bytes:
-    """A field's value out of the lines of a head in lower case, b"" if it is not there."""
-    place = fields.find(b"\r\n" + name + b":")
-    if place < 0:
-        return b""
-    begin = place + len(name) + 3
-    end = fields.find(b"\r\n", begin)
-    return fields[begin : len(fields) if end < 0 else end].strip()
+    """A field's value out of the lines of a head in lower case, b"" if it is not there; with commas between several."""
+    values, start = [], b"\r\n" + name + b":"
+    place = fields.find(start)
+    while place >= 0:
+        begin = place + len(start)
+        end = fields.find(b"\r\n", begin)
+        values.append(fields[begin : len(fields) if end < 0 else end].strip())
+        place = -1 if end < 0 else fields.find(start, end)
+    return values[0] if len(values) == 1 else b",".join(values)
 
 
 class Reading:
@@ -153,12 +172,10 @@ class Reading:
         if self._trailing:
             self.done = not line
             return
-        try:
-            size = int(line.partition(b";")[0], 16)
-        except ValueError:
-            size = -1
-        if size < 0:
+        digits = line.partition(b";")[0].strip()
+        if not _HEXADECIMAL.fullmatch(digits):
             raise MalformedError(f"no size of a chunk: {line[:50]!r}")
+        size = int(digits, 16)
         self._trailing = size == 0
         self._left = size + 2 if size else 0
 

@@ -131,7 +131,7 @@ class Pool:
                 await connection.ready
         except TimeoutError:
             raise UnsentError("cannot connect: it takes too long") from None
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter: of a name that no host can have
             raise UnsentError(f"cannot connect: {error}") from error
         finally:
             if not connection.ready.done() or connection.ready.cancelled() or connection.ready.exception() is not None:

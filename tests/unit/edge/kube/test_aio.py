@@ -92,6 +92,42 @@ def test_a_redirection_is_followed(tmp_path):
     assert (answer.status, answer.body) == (200, b"{}")
 
 
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_write_that_would_become_a_read_has_failed(tmp_path, status):
+    seen = []
+
+    async def elsewhere(request):
+        seen.append(request.path)
+        return web.Response(status=200 if request.path == "/there" else status, headers={"Location": "/there"})
+
+    answer = against(tmp_path, elsewhere, lambda transport: transport.request(Request("POST", "/", body=b"{}")))
+    assert (answer.ok, answer.status, seen) == (False, status, ["/"])
+    assert against(tmp_path, elsewhere, lambda transport: transport.request(Request("GET", "/"))).ok
+
+
+def test_a_watch_follows_a_redirection(tmp_path):
+    async def elsewhere(request):
+        if request.path == "/there":
+            return web.Response(body=b"a\nb\n")
+        raise web.HTTPTemporaryRedirect("/there")
+
+    async def use(transport):
+        async with transport.stream("/", {}, silence=5) as (head, following):
+            return head.status, [line async for line in following]
+
+    assert against(tmp_path, elsewhere, use) == (200, [b"a", b"b"])
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_a_name_that_no_host_can_have(tmp_path, host):
+    async def test():
+        async with connected(Whereabouts(kubeconfig(tmp_path, f"http://{host}:1"))) as transport:
+            with pytest.raises(UnsentError):
+                await transport.request(Request("GET", "/"))
+
+    asyncio.run(test())
+
+
 def test_a_server_below_a_path(tmp_path):
     async def where(request):
         return web.Response(text=request.path_qs)

@@ -55,16 +55,25 @@ def test_what_has_no_length_ends_with_the_connection():
     assert reading.done
 
 
-@pytest.mark.parametrize(("value", "seconds"), [(b"3", 3.0), (b"Wed, 21 Oct 2026 07:28:00 GMT", None), (b"", None)])
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(b"3", 3.0), (b"86400", 3600.0), (b"9" * 400, 3600.0), (b"Wed, 21 Oct 2026 07:28:00 GMT", None), (b"", None)],
+)
 def test_how_long_to_wait_before_the_next_request(value, seconds):
     reading, _ = read(b"HTTP/1.1 429 x\r\nRetry-After: " + value + b"\r\nContent-Length: 0\r\n\r\n")
     assert reading.head.retry_after == seconds
     assert reading.done
 
 
-def test_a_server_may_end_the_connection_with_an_answer():
-    reading, _ = read(b"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n")
+@pytest.mark.parametrize("told", [b"Close", b"keep-alive, close", b"keep-alive\r\nConnection: close"])
+def test_a_server_may_end_the_connection_with_an_answer(told):
+    reading, _ = read(b"HTTP/1.1 200 OK\r\nConnection: " + told + b"\r\nContent-Length: 0\r\n\r\n")
     assert reading.head.last
+
+
+@pytest.mark.parametrize("told", [b"2, 2", b"2\r\nContent-Length: 2"])
+def test_a_length_may_be_told_twice(told):
+    assert read(b"HTTP/1.1 200 OK\r\nContent-Length: " + told + b"\r\n\r\nok")[1] == b"ok"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +82,13 @@ def test_a_server_may_end_the_connection_with_an_answer():
         b"SSH-2.0-OpenSSH\r\n\r\n",
         b"HTTP/1.1 abc OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 099 OK\r\n\r\n",
+        b"HTTP/1.1  200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         SIZED + b"more",
         EMPTY + b"more",
