@@ -30,7 +30,8 @@ def draw(about, rows) -> str:
     ]
     for place, row in enumerate(shown):
         parts += bars(row, TOP + place * (2 * BAR + GAP), (WIDTH - LEFT - RIGHT) / most)
-    note = f"{about['machine']}; {about['date']}; median of {about['rounds']} rounds, one API server, the same run"
+    rounds = "one round" if about["rounds"] == 1 else f"median of {about['rounds']} rounds"
+    note = f"{about['machine']}; {about['date']}; {rounds}, one API server, the same run"
     parts += [text(16, height - 10, note, "note"), "</svg>"]
     return "\n".join(parts) + "\n"
 

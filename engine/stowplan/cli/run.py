@@ -34,6 +34,16 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     return found
 
 
+def _name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """The name of an object."""
+    if value:
+        from stowplan.objects.qualified import subdomain_faults
+
+        if faults := subdomain_faults(value):
+            raise click.BadParameter(f"{value!r}: {faults[0]}")
+    return value
+
+
 def _reference(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Reference | None:
     """A ConfigMap, and the key in it."""
     if value is None:
@@ -48,7 +58,7 @@ def _reference(_context: click.Context, _parameter: click.Parameter, value: str 
 
 def _election(name: str, says: str, field: str, *, time: bool = False) -> Callable[[Any], Any]:
     """An option that overrides a field of `leaderElection`, under kube-scheduler's name."""
-    metavar, callback = ("DURATION", _seconds) if time else ("TEXT", None)
+    metavar, callback = ("DURATION", _seconds) if time else ("TEXT", _name)
     return click.option(f"--leader-elect-{name}", f"elect_{field}", metavar=metavar, callback=callback, help=says)
 
 

@@ -45,7 +45,7 @@ def key_faults(key: str) -> list[str]:
     if slash and not prefix:
         faults.append("prefix part must be non-empty")
     elif slash:
-        faults += [f"prefix part {fault}" for fault in _subdomain_faults(prefix)]
+        faults += [f"prefix part {fault}" for fault in subdomain_faults(prefix)]
     if not name:
         faults.append("name part must be non-empty")
     faults += [f"name part {fault}" for fault in _too_long(name, 63)]
@@ -62,7 +62,8 @@ def value_faults(value: str) -> list[str]:
     return faults
 
 
-def _subdomain_faults(text: str) -> list[str]:
+def subdomain_faults(text: str) -> list[str]:
+    """What is wrong with the name of an object; empty if nothing is."""
     faults = _too_long(text, 253)
     if not _SUBDOMAIN_RE.fullmatch(text):
         faults.append(_SUBDOMAIN_TEXT)

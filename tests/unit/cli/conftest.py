@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from stowplan.cli.main import run
+from stowplan.edge.logs import ROOT
 
 
 class Objects:
@@ -90,3 +92,15 @@ def stowplan(capsys):
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def own_logging():
+    """Logging may be set up; what was before is restored."""
+    root, ours = logging.getLogger(), logging.getLogger(ROOT)
+    before, severity, own = root.handlers[:], root.level, ours.level
+    yield
+    root.handlers[:] = before
+    root.setLevel(severity)
+    ours.setLevel(own)
+    logging.captureWarnings(False)

@@ -126,6 +126,14 @@ def test_the_defaults_are_nothing_to_follow(stowplan, monkeypatch):
     assert found[0][1].following is None
 
 
+@pytest.mark.parametrize("name", ["a b", "\N{LATIN SMALL LETTER A WITH DIAERESIS}", "x/../../pods", "A"])
+def test_a_name_that_no_lease_can_have(stowplan, name):
+    for option in ("--leader-elect-resource-name", "--leader-elect-resource-namespace"):
+        found = stowplan("run", option, name)
+        assert found.code == 2
+        assert "a lowercase RFC 1123 subdomain" in found.err
+
+
 def test_a_bad_file_is_refused_unless_there_is_a_last_good_one(stowplan, monkeypatch, tmp_path):
     found, path = [], tmp_path / "bad.yaml"
     path.write_text("profiles: [")

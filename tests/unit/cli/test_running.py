@@ -449,6 +449,7 @@ def test_every_outcome_is_explained():
     assert list(KINDS) == ["same", "tied", "lower", "rejected", "skipped"]
 
 
+@pytest.mark.usefixtures("own_logging")
 def test_disagreements_are_logged_once(capsys):
     scene = beside("node n1 cpu=4\nnode n2 cpu=64\npod b cpu=1")
     scene.loop.ledger.shadow.told = disagreed
