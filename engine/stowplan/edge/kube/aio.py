@@ -166,7 +166,9 @@ class AioTransport:
     def _url(self, path: str, query: Mapping[str, str]) -> Any:
         from yarl import URL
 
-        return URL(f"{self.host}{path}?{urlencode(query)}" if query else f"{self.host}{path}", encoded=True)
+        url = URL(f"{self.host}{path}?{urlencode(query)}" if query else f"{self.host}{path}", encoded=True)
+        # a password in the URL is for those who have nothing else (upstream: Go's `http.Client`)
+        return url.with_user(None) if self._identity.authorization() else url
 
     def _options(self) -> dict[str, Any]:
         """What the official client would add to each request."""
@@ -196,7 +198,7 @@ def translated(seconds: float) -> Iterator[None]:
         raise UnsentError(f"cannot connect: {error}") from error
     except TimeoutError as error:
         raise UnansweredError(f"no answer within {seconds:g} seconds") from error
-    except (UnicodeError, aiohttp.InvalidURL) as error:
+    except ValueError as error:  # of an address, or of what it says beside a token: nothing is sent then
         raise UnsentError(f"cannot connect: {error}") from error
     except (aiohttp.ClientError, OSError) as error:
         raise UnansweredError(f"the connection broke: {str(error) or type(error).__name__}") from error

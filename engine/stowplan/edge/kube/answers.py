@@ -152,8 +152,14 @@ class Reading:
                 taken = data[at : at + self._left]
                 if not taken:
                     return
-                self._keep(taken if self._left - len(taken) >= 2 else taken[: max(self._left - 2, 0)])
                 self._left -= len(taken)
+                if self._left < 2:  # the line end has begun, or is what is missing of it
+                    size = max(len(taken) + self._left - 2, 0)
+                    taken, ending = taken[:size], taken[size:]
+                    at += len(ending)
+                    if ending != b"\r\n"[2 - self._left - len(ending) : 2 - self._left]:
+                        raise MalformedError("a chunk of another size than announced")
+                self._keep(taken)
                 at += len(taken)
                 continue
             end = data.find(b"\r\n", at)

@@ -81,7 +81,8 @@ class Caller:
         return Outcome(answer, uncertain, "" if answer.ok else message_of(answer) or f"status {answer.status}")
 
     async def patiently(self, request: Request, *, repeatable: bool = True) -> Outcome:
-        """Up to four attempts while the server is busy, fails or is out of reach; a 429 may say how long to wait.
+        """Up to four attempts while the server is busy, fails or is out of reach; an answer may say how long to
+        wait, which is not done for longer than an answer is waited for.
 
         What is not `repeatable` ends with the first attempt that may have taken effect.
         """
@@ -93,7 +94,8 @@ class Caller:
             if last or not _passing(outcome):
                 break
             wait = outcome.answer.retry_after if outcome.answer is not None else None
-            await asyncio.sleep(self.clock.jittered(pause if wait is None else max(wait, pause), JITTER))
+            wait = pause if wait is None else max(min(wait, request.seconds), pause)
+            await asyncio.sleep(self.clock.jittered(wait, JITTER))
             pause *= FACTOR
         return Outcome(outcome.answer, uncertain and not outcome.ok, outcome.message)
 

@@ -11,18 +11,18 @@ import base64
 import contextlib
 import logging
 import math
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from stowplan.edge.aside import apart
 from stowplan.edge.clock import monotonic
 from stowplan.edge.kube import execplugin
 from stowplan.edge.kube.kubeconfig import check_proxy, check_url, place
+from stowplan.edge.kube.proxies import proxy_of
 from stowplan.edge.kube.whereabouts import Part, Place, Whereabouts, WhereaboutsError
 from stowplan.edge.logs import ROOT, Seldom
 
@@ -184,7 +184,7 @@ async def _configuration(found: Place, master: str) -> Any:
     # else the environment is searched for a proxy, and files for a password, at every single request
     made.client_session_kwargs = {"trust_env": False}
     if not made.proxy:
-        made.proxy = _proxy(made.host)
+        made.proxy = proxy_of(made.host, os.environ)
         check_proxy("the environment's proxy", made.proxy or "")
     return made
 
@@ -218,10 +218,3 @@ def _trusts(configuration: Any, cluster: Part, user: Part) -> tuple[object, ...]
 
 def _ssl(error: Exception) -> str:
     return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error)
-
-
-def _proxy(host: str) -> str | None:
-    """The proxy that the environment names for a URL."""
-    parts = urlsplit(host)
-    bypassed = not parts.hostname or proxy_bypass(parts.netloc)
-    return None if bypassed else getproxies().get(parts.scheme)

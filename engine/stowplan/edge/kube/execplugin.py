@@ -77,7 +77,7 @@ async def _started(plugin: str, user: Part, cluster: Part, interactive: bool) ->
     command = given["command"]
     if os.sep in command:
         command = user.resolved(command)
-    environment = os.environ | {each["name"]: each["value"] for each in given.get("env") or ()}
+    environment = os.environ | {each["name"]: each.get("value") or "" for each in given.get("env") or ()}
     environment["KUBERNETES_EXEC_INFO"] = json.dumps(_info(given, cluster, interactive))
     try:
         process = await asyncio.create_subprocess_exec(

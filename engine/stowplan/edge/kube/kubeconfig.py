@@ -38,6 +38,11 @@ PROXIES = ("http", "https")
 
 def place(whereabouts: Whereabouts) -> Place:
     """The cluster and the user that are meant. Raises WhereaboutsError; reads files, which may take its time."""
+    if whereabouts.inside and whereabouts.context:
+        raise WhereaboutsError(
+            f'a pod\'s service account has no contexts, so none "{whereabouts.context}"; leave --context out, or name a kubeconfig'
+            " with --kubeconfig or the environment's KUBECONFIG"
+        )
     found = service_account() if whereabouts.inside else _chosen(_merged(whereabouts), whereabouts)
     _check_cluster(found.cluster, known=bool(whereabouts.master))
     _check_user(found.user)
@@ -57,7 +62,7 @@ def _merged(whereabouts: Whereabouts) -> _Merged:
     lists: dict[str, dict[str, tuple[str, Any]]] = {"clusters": {}, "contexts": {}, "users": {}}
     current, read = "", []
     for file in whereabouts.files:
-        document = _document(file, must=bool(whereabouts.kubeconfig))
+        document = _document(file, must=bool(whereabouts.kubeconfig), alone=len(whereabouts.files) == 1)
         if document is None:
             continue
         read.append(file)
@@ -73,8 +78,8 @@ def _merged(whereabouts: Whereabouts) -> _Merged:
     return _Merged(", ".join(read), current, lists)
 
 
-def _document(file: str, *, must: bool) -> Mapping[str, Any] | None:
-    """What a file holds; None where there is none and there need not be. WhereaboutsError."""
+def _document(file: str, *, must: bool, alone: bool) -> Mapping[str, Any] | None:
+    """What a file holds; None where there is none and there need not be. WhereaboutsError, also for an empty one that is alone."""
     import yaml
 
     where = f"kubeconfig {file}"
@@ -92,7 +97,9 @@ def _document(file: str, *, must: bool) -> Mapping[str, Any] | None:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise WhereaboutsError(f"{where} is no YAML: {_first(error)}") from None
     if found is None:
-        raise WhereaboutsError(f"{where} is empty")
+        if alone:
+            raise WhereaboutsError(f"{where} is empty")
+        return {}
     if not isinstance(found, dict):
         raise WhereaboutsError(f"{where} is no kubeconfig: it is {_kind(found)}, where clusters, contexts and users should be")
     return found
@@ -144,7 +151,7 @@ def _part(merged: _Merged, where: str, kind: str, name: str, types: Mapping[str,
     file, value = merged.lists[f"{kind}s"][name]
     own = f'kubeconfig {file}: {kind} "{name}"'
     folder = os.path.dirname(os.path.abspath(os.path.expanduser(file)))  # noqa: PTH100, PTH111, PTH120 - links stay as they are
-    return Part(own, _typed(own, value, types), folder)
+    return Part(own, _typed(own, {} if value is None else value, types), folder)
 
 
 def _typed(where: str, value: Any, types: Mapping[str, type]) -> dict[str, Any]:
@@ -178,6 +185,9 @@ def _check_cluster(cluster: Part, *, known: bool) -> None:
         raise WhereaboutsError(f"{cluster.where} has no server; write its URL there, or give it with --master")
     if server:
         check_url(f"{cluster.where}: server", server)
+    name = cluster.values.get("tls-server-name", "")
+    if name and not _is_host(name):
+        raise WhereaboutsError(f"{cluster.where}: tls-server-name {name!r} is no name that a server can have")
     check_proxy(f"{cluster.where}: proxy-url", cluster.values.get("proxy-url", ""))
     _check_material(cluster, "certificate-authority", pem=True)
 
@@ -186,17 +196,26 @@ def check_url(where: str, url: str) -> None:
     """Raises WhereaboutsError where that is no URL of an API server."""
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        fine = parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         fine = False
     if not fine or not url.isascii() or not url.isprintable() or " " in url:
         raise WhereaboutsError(f"{where} {url!r} is no URL such as https://10.0.0.1:6443")
 
 
+def _is_host(name: str) -> bool:
+    """Can a server have this name: no label empty or longer than 63 characters?"""
+    try:
+        return bool(name.encode("idna").strip(b"."))
+    except UnicodeError:
+        return False
+
+
 def check_proxy(where: str, url: str) -> None:
     """Raises WhereaboutsError for a proxy that requests cannot go through."""
     try:
-        fine = not url or urlsplit(url).scheme in PROXIES
+        parts = urlsplit(url)
+        fine = not url or (parts.scheme in PROXIES and _is_host(parts.hostname or "") and parts.port != 0)
     except ValueError:
         fine = False
     if not fine:
@@ -252,7 +271,7 @@ def _check_exec(where: str, given: Any) -> None:
     if not all(isinstance(each, str) for each in values.get("args", ())):
         raise WhereaboutsError(f"{where}: args are not all text; put them in quotes")
     for entry in values.get("env", ()):
-        if not (isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get("value"), str)):
+        if not (isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get("value"), str | None)):
             raise WhereaboutsError(f"{where}: env is no list of a name and a value each, both text")
     if values.get("interactiveMode", "Never") not in ("Never", "IfAvailable", "Always"):
         raise WhereaboutsError(f"{where}: interactiveMode is none of Never, IfAvailable and Always")

@@ -124,7 +124,10 @@ class Pool:
 
     async def _connect(self, seconds: float) -> Connection:
         loop = asyncio.get_running_loop()
-        connection = Connection(*self._connect_with)
+        try:
+            connection = Connection(*self._connect_with)
+        except ValueError as error:  # of a name that no certificate can have
+            raise UnsentError(f"cannot connect: {error}") from error
         try:
             async with asyncio.timeout(min(CONNECT_SECONDS, seconds)):
                 await loop.create_connection(lambda: connection, *self._address)
@@ -157,7 +160,7 @@ class Messages:
         path, query, body = request.path, request.query, request.body
         target = f"{self._prefix}{path}?{urlencode(query)}" if query else self._prefix + path
         if not _is_line(target) or " " in target:
-            raise ValueError(f"no path of a request: {target!r}")
+            raise UnsentError(f"no path of a request: {target!r}")
         if body is None:
             return f"{request.method} {target} {prepared}\r\n".encode("ascii")
         return f"{request.method} {target} {prepared}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body

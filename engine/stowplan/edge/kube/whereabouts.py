@@ -21,7 +21,8 @@ class WhereaboutsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where the API server is. Without a kubeconfig: in the cluster this process runs in, else the user's default one.
+    """Where the API server is. Without a kubeconfig, and one in the environment: in the cluster this process runs in, else the
+    user's default one.
 
     `master` takes the place of the kubeconfig's server.
     """
@@ -33,15 +34,19 @@ class Whereabouts:
     @property
     def inside(self) -> bool:
         """Is it the cluster that this process runs in?"""
-        return not self.kubeconfig and bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+        return not self.kubeconfig and not _listed() and bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
     @property
     def files(self) -> tuple[str, ...]:
         """The kubeconfigs, of which the first one with a name has it (upstream: `ClientConfigLoadingRules`)."""
         if self.kubeconfig:
             return (self.kubeconfig,)
-        listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
-        return tuple(listed) or (str(Path("~/.kube/config").expanduser()),)
+        return _listed() or (str(Path("~/.kube/config").expanduser()),)
+
+
+def _listed() -> tuple[str, ...]:
+    """The kubeconfigs that the environment names."""
+    return tuple(each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each)
 
 
 @dataclass(frozen=True, slots=True)

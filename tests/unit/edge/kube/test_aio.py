@@ -118,14 +118,37 @@ def test_a_watch_follows_a_redirection(tmp_path):
     assert against(tmp_path, elsewhere, use) == (200, [b"a", b"b"])
 
 
-@pytest.mark.parametrize("host", ["a..b", "a" * 64])
-def test_a_name_that_no_host_can_have(tmp_path, host):
-    async def test():
-        async with connected(Whereabouts(kubeconfig(tmp_path, f"http://{host}:1"))) as transport:
-            with pytest.raises(UnsentError):
-                await transport.request(Request("GET", "/"))
+def test_a_token_goes_before_the_password_in_the_url(tmp_path):
+    async def who(request):
+        return web.Response(text=request.headers["Authorization"])
 
-    asyncio.run(test())
+    async def test():
+        async with serving(who) as address:
+            server = address.replace("://", "://u:p@")
+            async with connected(Whereabouts(kubeconfig(tmp_path, server))) as transport:
+                return await transport.request(Request("GET", "/"))
+
+    assert asyncio.run(test()).body == b"Bearer secret"
+
+
+def test_another_host_is_told_no_credentials(tmp_path):
+    seen = []
+
+    async def other(request):
+        seen.append(request.headers.get("Authorization"))
+        return web.Response()
+
+    async def test():
+        async with serving(other) as there:
+
+            async def elsewhere(_):
+                raise web.HTTPTemporaryRedirect(there)
+
+            async with serving(elsewhere) as address, connected(Whereabouts(kubeconfig(tmp_path, address))) as transport:
+                return await transport.request(Request("POST", "/", body=b"{}"))
+
+    assert asyncio.run(test()).ok
+    assert seen == [None]
 
 
 def test_a_server_below_a_path(tmp_path):

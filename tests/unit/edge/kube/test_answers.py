@@ -95,6 +95,9 @@ def test_a_length_may_be_told_twice(told):
         CHUNKED + b"more",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokX",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\rX",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokXX0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 20_000,
         b"HTTP/1.1 200 OK\r\nX: " + b"1" * 300_000,
     ],
@@ -102,3 +105,5 @@ def test_a_length_may_be_told_twice(told):
 def test_what_is_no_answer_is_refused(text):
     with pytest.raises(MalformedError):
         read(text)
+    with pytest.raises(MalformedError):
+        read(*(text[at : at + 1] for at in range(min(len(text), 1000))), text[1000:])

@@ -39,7 +39,11 @@ NO_CERTIFICATE = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END 
         (changed(*CLUSTER, "server", to=8080), "server is a number, not text"),
         (changed(*CLUSTER, "server", to="10.0.0.1:6443"), "is no URL such as"),
         (changed(*CLUSTER, "server", to="https://h:99999"), "is no URL such as"),
+        (changed(*CLUSTER, "server", to="https://a..b:6443"), "is no URL such as"),
+        (changed(*CLUSTER, "server", to=f"https://{'a' * 64}:6443"), "is no URL such as"),
+        (changed(*CLUSTER, "tls-server-name", to="a..b"), "tls-server-name 'a..b' is no name"),
         (changed(*CLUSTER, "proxy-url", to="socks5://h:1"), "no URL of an HTTP proxy"),
+        (changed(*CLUSTER, "proxy-url", to="http://"), "no URL of an HTTP proxy"),
         (changed(*CLUSTER, "insecure-skip-tls-verify", to="yes"), "is text, not true or false"),
         (changed(*CLUSTER, "certificate-authority", to="missing.crt"), "missing.crt cannot be read: No such file"),
         (changed(*CLUSTER, "certificate-authority", to="."), "cannot be read: Is a directory"),
@@ -91,6 +95,26 @@ def test_of_several_kubeconfigs_the_first_one_counts(tmp_path, monkeypatch):
     assert found("").authorization == "Bearer first"
 
 
+def test_of_several_kubeconfigs_empty_ones_are_passed_over(tmp_path, monkeypatch):
+    for name, text in (("a", ""), ("b", "# nothing yet\n"), ("c", yaml.safe_dump(document()))):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(str(tmp_path / name) for name in "abc"))
+    assert found("").authorization == "Bearer t"
+
+
+def test_a_user_may_be_nobody(written):
+    assert found(written(changed(*USER, to=None))).authorization == ""
+
+
+def test_a_plugin_may_be_given_nothing_in_a_variable(written, tmp_path):
+    plugin = tmp_path / "plugin"
+    answer = f'{{"kind": "ExecCredential", "apiVersion": "{VERSION}", "status": {{"token": "t%s"}}}}'
+    plugin.write_text(f"#!/bin/sh\nprintf '{answer}' \"${{A-unset}}${{B-unset}}\"\n")
+    plugin.chmod(0o755)
+    run = {"command": str(plugin), "apiVersion": VERSION, "env": [{"name": "A"}, {"name": "B", "value": None}]}
+    assert found(written(document(user={"exec": run}))).authorization == "Bearer t"
+
+
 def test_what_users_may_be(written, tmp_path):
     (tmp_path / "token").write_text("from-file\n")
     for user, authorization in (
@@ -108,3 +132,13 @@ def test_a_pod_uses_its_service_account(tmp_path, monkeypatch):
     monkeypatch.setattr("stowplan.edge.kube.whereabouts.SERVICE_ACCOUNT", str(tmp_path))
     with pytest.raises(WhereaboutsError, match=r"the service account of this pod: certificate-authority .*ca\.crt cannot be read"):
         found("")
+
+
+def test_a_pod_with_a_kubeconfig_in_its_environment_uses_that(written, monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    with pytest.raises(WhereaboutsError, match='has no contexts, so none "c"; leave --context out'):
+        found("", "c")
+    monkeypatch.setenv("KUBECONFIG", written(document()))
+    assert found("").authorization == "Bearer t"
+    assert found("", "c").context == "c"

@@ -293,7 +293,7 @@ def test_credentials_and_paths_do_not_become_other_lines(run):
                 await pool.request(GET, {"Authorization": "Bearer a\r\nX: y"})
             await pool.request(GET, {"Authorization": "Bearer a\n"})  # a file's end
             for path in ("/a b", "/a\r\nX: y", "/\N{LATIN SMALL LETTER E WITH ACUTE}"):
-                with pytest.raises(ValueError, match="no path"):
+                with pytest.raises(UnsentError, match="no path"):
                     await pool.request(Request("GET", path), HEADERS)
 
     run(test)
@@ -380,5 +380,24 @@ def test_a_server_that_speaks_no_tls_has_got_nothing(run, monkeypatch, certifica
             async with serving(talk, trusting=contexts(certificate)[1]) as pool:
                 with pytest.raises(UnsentError, match=why):
                     await asked(pool)
+
+    run(test)
+
+
+@pytest.mark.parametrize("name", ["a..b", ".a", "x" * 64])
+def test_a_name_that_no_certificate_can_have(run, name):
+    async def test():
+        pool = pool_for("https://127.0.0.1:1", ssl.create_default_context(), name)
+        with pytest.raises(UnsentError):
+            await pool.request(POST, HEADERS)
+
+    run(test)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_a_name_that_no_host_can_have(run, host):
+    async def test():
+        with pytest.raises(UnsentError):
+            await pool_for(f"http://{host}:1", ssl.create_default_context()).request(POST, HEADERS)
 
     run(test)

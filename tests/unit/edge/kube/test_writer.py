@@ -157,6 +157,17 @@ def test_too_many_requests_are_answered_by_patience():
     assert times[2] - times[1] >= 7
 
 
+def test_nobody_waits_for_a_day():
+    times = []
+
+    def busy(_):
+        times.append(asyncio.get_running_loop().time())
+        return answer(201) if len(times) == 2 else refusal(429, retry_after=86400)
+
+    assert bind(busy)[0] == BOUND
+    assert times[1] - times[0] < 60
+
+
 def test_a_server_error_may_hide_a_success():
     event, script, _ = bind(refusal(500), look=[HERE])
     assert event == BOUND
