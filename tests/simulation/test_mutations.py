@@ -287,4 +287,4 @@ def test_refusals_that_are_told_twice_or_never(found, monkeypatch):
 
 def test_a_change_that_takes_a_restart_and_is_let_in(found, monkeypatch):
     monkeypatch.setattr(examine, "unchangeable", lambda *_: ())
-    assert "puts a bad policy into force: slow" in found()
+    assert "puts a bad policy into force: " in found()
