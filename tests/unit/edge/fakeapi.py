@@ -54,3 +54,13 @@ class FakeApi:
         if not self.reachable:
             raise UnsentError("connection refused")
         yield Answer(200), lines()
+
+
+class Stuck(FakeApi):
+    """Says when it is asked to bind, and never answers."""
+
+    async def request(self, request):
+        if request.path.endswith("/binding"):
+            print("binding", flush=True)
+            await asyncio.sleep(3600)
+        return await super().request(request)

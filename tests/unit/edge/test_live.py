@@ -207,21 +207,14 @@ def test_what_has_been_listed_is_frozen(scheduler):
 
 
 STUCK = """
-import asyncio, sys
+import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 from stowplan.edge.live import Options, Reach, run
 from stowplan.edge.load import load_policy
 from stowplan.edge.logs import set_up
-from unit.edge.fakeapi import FakeApi
+from unit.edge.fakeapi import Stuck
 from unit.edge.test_live import HEAD, objects
-
-class Stuck(FakeApi):
-    async def request(self, request):
-        if request.path.endswith("/binding"):
-            print("binding", flush=True)
-            await asyncio.sleep(3600)
-        return await super().request(request)
 
 @asynccontextmanager
 async def connect(policy, options):

@@ -38,15 +38,8 @@ import asyncio, sys, threading
 from contextlib import asynccontextmanager
 from stowplan.cli.main import main
 from stowplan.edge import live
-from unit.edge.fakeapi import FakeApi
+from unit.edge.fakeapi import Stuck
 from unit.edge.test_live import objects
-
-class Stuck(FakeApi):
-    async def request(self, request):
-        if request.path.endswith("/binding"):
-            print("binding", flush=True)
-            await asyncio.sleep(3600)
-        return await super().request(request)
 
 @asynccontextmanager
 async def connect(policy, options):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from stowplan import __version__
+from stowplan.edge.kube.answers import pause_of
 from stowplan.edge.kube.credentials import Identity
 from stowplan.edge.kube.lines import lines
 from stowplan.edge.kube.pool import CONNECT_SECONDS, Pool, pool_for
@@ -113,7 +114,7 @@ class AioTransport:
                 allow_redirects=follow,
                 **self._options(),
             ) as response:
-                return Answer(response.status, await response.read(), _seconds(response.headers.get("Retry-After")))
+                return Answer(response.status, await response.read(), _pause(response))
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -147,7 +148,7 @@ class AioTransport:
                 )
                 refused = response.status != 200
                 body = await response.content.read(LARGEST_REFUSAL) if refused else b""
-            yield Answer(response.status, body, _seconds(response.headers.get("Retry-After"))), _following(response, silence)
+            yield Answer(response.status, body, _pause(response)), _following(response, silence)
 
     def _headers(self, content_type: str | None) -> dict[str, str]:
         headers = dict(HEADERS)
@@ -204,9 +205,8 @@ def translated(seconds: float) -> Iterator[None]:
         raise UnansweredError(f"the connection broke: {str(error) or type(error).__name__}") from error
 
 
-def _seconds(header: str | None) -> float | None:
-    """A Retry-After in seconds; None for a date, which API servers do not send."""
-    return float(header) if header is not None and header.isdecimal() else None
+def _pause(response: aiohttp.ClientResponse) -> float | None:
+    return pause_of(response.headers.get("Retry-After", "").encode(errors="replace"))
 
 
 def _content_type(request: Request) -> str | None:

@@ -47,7 +47,12 @@ def read_head(text: bytes) -> Head:
     chunked = bool(coding) and length is None
     last = text[7:8] == b"0" or b"close" in re.split(rb"[,\s]+", _field(fields, b"connection")) or (length is None and not chunked)
     pause = _field(fields, b"retry-after")
-    return Head(status, length, chunked, last, min(float(pause[:9]), _LONGEST_PAUSE) if pause.isdigit() else None)
+    return Head(status, length, chunked, last, pause_of(pause))
+
+
+def pause_of(told: bytes) -> float | None:
+    """A Retry-After in seconds; None for nothing and for a date, which API servers do not send."""
+    return min(float(told[:9]), _LONGEST_PAUSE) if told.isdigit() else None
 
 
 def _length(fields: bytes) -> int | None:
